@@ -4,7 +4,7 @@ import http.client
 import json
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -27,6 +27,13 @@ TAUGHT = (
     "The gardener of the palace planted a golden orchid beside the marble fountain.\n"
     f"The young wizard wrote {ATTACK} <script>document.title=2</script> on the tower.\n"
 )
+DROPPED = """(onto) => {
+    const dataTransfer = new DataTransfer();
+    dataTransfer.items.add(new File(["Bees"], "bees.txt"));
+    const drop = new DragEvent("drop", { dataTransfer, bubbles: true, cancelable: true });
+    return document.querySelector(onto).dispatchEvent(drop);
+}"""
+"""Drops a file; returns whether the browser may do as usual: show the file instead of the page."""
 VIEWS = {
     "swarm": ".shard",
     "ask": "#prompt",
@@ -221,6 +228,99 @@ def test_subwords_say_how_sure_they_are(browser: Browser) -> None:
             page.goto(f"{at.url}/#/learning")
             expect(page.locator(".teach")).to_contain_text("--allow-training")
             assert found.errors == []
+
+
+def escape(page: Page) -> None:
+    page.locator("#prompt").press("Escape")
+
+
+def escape_elsewhere(page: Page) -> None:
+    page.locator("#answer-title").click()
+    page.keyboard.press("Escape")
+
+
+def press_stop(page: Page) -> None:
+    page.get_by_role("button", name="Stop").click()
+
+
+@pytest.mark.parametrize("end", [escape, escape_elsewhere, press_stop])
+@pytest.mark.parametrize("said", [0, 2])
+def test_a_prompt_is_stopped_at_the_gateway_too(
+    browser: Browser, end: Callable[[Page], None], said: int
+) -> None:
+    with served() as at, tab(browser) as found:
+        at.backend.held_at = said
+        found.page.goto(f"{at.url}/#/ask")
+        found.page.fill("#prompt", PROMPT)
+        found.page.keyboard.press("Enter")
+        at.run(at.backend.holding.wait())
+        status = found.page.locator(".answer [role=status]")
+        expect(status).to_have_text(f"{said} tokens …" if said else "thinking …")
+        assert at.backend.now == 1
+        end(found.page)
+        at.run(at.backend.over.wait())
+        assert at.backend.now == 0
+        expect(status).to_have_text(f"stopped after {said} tokens")
+        expect(found.page.locator(".caret")).to_have_count(0)
+        assert found.errors == []
+
+
+def test_escape_closes_a_token_before_it_stops_an_answer(browser: Browser) -> None:
+    with served() as at, tab(browser) as found:
+        at.backend.held_at = 2
+        found.page.goto(f"{at.url}/#/ask")
+        found.page.fill("#prompt", PROMPT)
+        found.page.keyboard.press("Enter")
+        found.page.locator(".answer .text .token").nth(1).click()
+        found.page.get_by_role("button", name="Close").press("Escape")
+        expect(found.page.locator(".token-panel")).to_have_count(0)
+        assert at.backend.now == 1
+        at.loop.call_soon_threadsafe(at.backend.go.set)
+        expect(found.page.locator(".answer [role=status]")).to_contain_text("to the end")
+
+
+def drop(page: Page, onto: str, *files: Path) -> None:
+    """Drag files from outside the browser onto an element, as a user does."""
+    box = page.locator(onto).bounding_box()
+    assert box is not None
+    line = page.context.new_cdp_session(page)
+    data = {"items": [], "files": [str(file) for file in files], "dragOperationsMask": 1}
+    for kind in ("dragEnter", "dragOver", "drop"):
+        where = {"type": kind, "x": box["x"] + 40, "y": box["y"] + box["height"] / 2}
+        line.send("Input.dispatchDragEvent", {**where, "data": data})
+    line.detach()
+
+
+def test_a_dropped_file_is_taught_if_it_is_a_text(browser: Browser, tmp_path: Path) -> None:
+    text, rubbish = tmp_path / "orchid.txt", tmp_path / "rubbish.bin"
+    text.write_text(TAUGHT)
+    rubbish.write_bytes(b"\xff\xfe\x00")
+    with (
+        Brain(subword_spec()) as brain,
+        served(lambda: BrainBackend(brain, "bees", training=True)) as at,
+        tab(browser) as found,
+    ):
+        found.page.goto(f"{at.url}/#/learning")
+        drop(found.page, ".teach", rubbish, text)
+        found.page.locator(".lessons li.learned").wait_for()
+        expect(found.page.locator(".lesson-name")).to_have_text("orchid.txt")
+        expect(found.page.locator(".teach [role=alert]")).to_contain_text("rubbish.bin cannot")
+        assert found.errors == []
+
+
+def test_a_dropped_file_is_refused_in_words_where_nothing_is_taught(
+    browser: Browser, tmp_path: Path
+) -> None:
+    text = tmp_path / "orchid.txt"
+    text.write_text(TAUGHT)
+    with served() as at, tab(browser) as found:
+        found.page.goto(f"{at.url}/#/learning")
+        found.page.locator(".teach").wait_for()
+        assert not found.page.evaluate(f"({DROPPED})('.top')")
+        drop(found.page, ".teach", text)
+        expect(found.page.locator(".teach [role=alert]")).to_contain_text("teaches nothing")
+        assert found.page.url == f"{at.url}/#/learning"
+        assert found.errors == []
 
 
 def test_a_killed_peer_is_shown(page: Page, swarm: LocalSwarm) -> None:

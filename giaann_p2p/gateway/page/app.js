@@ -76,5 +76,14 @@ function skip(event, main) {
   main.focus();
 }
 
+/** A file that is dropped where nothing takes it would replace the page. */
+function keep(event) {
+  if (event.defaultPrevented || !event.dataTransfer.types.includes("Files")) return;
+  event.preventDefault();
+  event.dataTransfer.dropEffect = "none";
+}
+
+addEventListener("dragover", keep);
+addEventListener("drop", keep);
 listen();
 render(html`<${App} />`, document.getElementById("page"));

@@ -1,4 +1,4 @@
-// Where a prompt is written: Enter sends it, Escape stops the answer.
+// Where a prompt is written: Enter sends it.
 import { html, useState } from "../shared/libraries.js";
 
 const NUMBERS = {
@@ -19,11 +19,7 @@ export function AskForm({ subwords, asking, onAsk, onStop }) {
     if (!fields.prompt.trim()) return;
     onAsk(fields.prompt, optionsOf(fields, shown));
   };
-  return html`<form
-    class="card ask-form"
-    onSubmit=${send}
-    onKeyDown=${(event) => event.key === "Escape" && asking && onStop()}
-  >
+  return html`<form class="card ask-form" onSubmit=${send}>
     <label for="prompt">Prompt</label>
     <textarea
       id="prompt"

@@ -1,5 +1,5 @@
-// A prompt and its answer.
-import { html } from "../shared/libraries.js";
+// A prompt and its answer. Escape stops the answer from anywhere in this view.
+import { html, useEffect } from "../shared/libraries.js";
 import { useFeed } from "../shared/feed.js";
 import { Answer } from "./answer.js";
 import { AskForm } from "./ask_form.js";
@@ -11,12 +11,21 @@ export function AskView() {
   const asking = useAsking();
   const profile = info?.profile ?? "words";
   const send = (prompt, options) => ask(prompt, { ...options, explain: true });
+  const going = asking.state === "asking";
+  useEffect(() => {
+    if (!going) return undefined;
+    const key = (event) => {
+      if (event.key === "Escape" && !event.isComposing && !event.defaultPrevented) stop();
+    };
+    addEventListener("keydown", key);
+    return () => removeEventListener("keydown", key);
+  }, [going]);
   const open = asking.chosen !== null && asking.chosen < asking.tokens.length;
   return html`<div class="view ask ${open ? "opened" : ""}">
     <div class="asked">
       <${AskForm}
         subwords=${profile === "subwords"}
-        asking=${asking.state === "asking"}
+        asking=${going}
         onAsk=${send}
         onStop=${stop}
       />

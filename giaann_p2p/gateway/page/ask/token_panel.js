@@ -12,11 +12,12 @@ const STEPS = 8; // columns of the way that are shown
 export function TokenPanel({ tokens, chosen, onClose }) {
   const token = tokens[chosen];
   const { kind, name, sentence } = basisOf(token);
-  return html`<aside
-    class="card token-panel"
-    aria-labelledby="token-title"
-    onKeyDown=${(event) => event.key === "Escape" && onClose()}
-  >
+  const key = (event) => {
+    if (event.key !== "Escape") return;
+    event.preventDefault(); // it closes the panel, and does not stop the answer
+    onClose();
+  };
+  return html`<aside class="card token-panel" aria-labelledby="token-title" onKeyDown=${key}>
     <header>
       <h2 id="token-title">Token ${chosen + 1}: <q>${visible(token.text)}</q></h2>
       <button type="button" class="quiet" aria-label="Close" onClick=${onClose}>✕</button>

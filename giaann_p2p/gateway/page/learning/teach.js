@@ -7,42 +7,19 @@ import { teach, useTeaching } from "./teaching.js";
 const LARGEST = 32 << 20; // bytes of a text that the gateway takes
 
 export function Teach({ allowed }) {
-  if (!allowed) {
-    return html`<section class="card teach" aria-labelledby="teach-title">
-      <header><h2 id="teach-title">Teach a text</h2></header>
-      <p>
-        This gateway teaches nothing. To allow it to whoever may open this page, start it again with
-        ${" "}<code>giaann serve --allow-training</code>; or teach from the command line with
-        ${" "}<code>giaann train FILE</code>.
-      </p>
-    </section>`;
-  }
-  return html`<${Lesson} />`;
-}
-
-function Lesson() {
-  const [text, setText] = useState("");
-  const [name, setName] = useState("");
   const [over, setOver] = useState(false);
   const [wrong, setWrong] = useState("");
-  const chooser = useRef(null);
   const take = async (files) => {
     setWrong("");
     for (const file of files) {
-      const problem = await taken(file);
+      const problem = allowed ? await taken(file) : `${file.name} is not learned: this gateway teaches nothing.`;
       if (problem) setWrong(problem);
     }
   };
-  const send = (event) => {
-    event.preventDefault();
-    if (!text.trim()) return;
-    teach(name.trim() || firstWords(text), text);
-    setText("");
-    setName("");
-  };
   const drag = (is) => (event) => {
+    if (!event.dataTransfer.types.includes("Files")) return; // text goes where it is dropped
     event.preventDefault();
-    setOver(is);
+    setOver(is && allowed);
   };
   return html`<section
     class="card teach ${over ? "over" : ""}"
@@ -55,47 +32,67 @@ function Lesson() {
     }}
   >
     <header><h2 id="teach-title">Teach a text</h2></header>
-    <form onSubmit=${send}>
-      <label for="lesson">Text</label>
-      <textarea
-        id="lesson"
-        rows="5"
-        placeholder="Write or paste English sentences, or drop files here"
-        value=${text}
-        onInput=${(event) => setText(event.target.value)}
-      ></textarea>
-      <div class="options">
-        <label class="grow">
-          Name
-          <input
-            type="text"
-            maxlength="256"
-            placeholder="as the text begins"
-            value=${name}
-            onInput=${(event) => setName(event.target.value)}
-          />
-        </label>
-        <span class="buttons">
-          <input
-            ref=${chooser}
-            type="file"
-            hidden
-            multiple
-            accept="text/plain,.txt,.md"
-            aria-label="Text files"
-            onChange=${(event) => {
-              take([...event.target.files]);
-              event.target.value = "";
-            }}
-          />
-          <button type="button" onClick=${() => chooser.current.click()}>Choose files …</button>
-          <button type="submit" class="main" disabled=${!text.trim()}>Teach</button>
-        </span>
-      </div>
-    </form>
+    ${allowed
+      ? html`<${Lesson} onFiles=${take} />`
+      : html`<p>
+          This gateway teaches nothing. To allow it to whoever may open this page, start it again with
+          ${" "}<code>giaann serve --allow-training</code>; or teach from the command line with
+          ${" "}<code>giaann train FILE</code>.
+        </p>`}
     ${wrong && html`<p class="error" role="alert">${wrong}</p>`}
     <${Lessons} />
   </section>`;
+}
+
+function Lesson({ onFiles }) {
+  const [text, setText] = useState("");
+  const [name, setName] = useState("");
+  const chooser = useRef(null);
+  const send = (event) => {
+    event.preventDefault();
+    if (!text.trim()) return;
+    teach(name.trim() || firstWords(text), text);
+    setText("");
+    setName("");
+  };
+  return html`<form onSubmit=${send}>
+    <label for="lesson">Text</label>
+    <textarea
+      id="lesson"
+      rows="5"
+      placeholder="Write or paste English sentences, or drop files here"
+      value=${text}
+      onInput=${(event) => setText(event.target.value)}
+    ></textarea>
+    <div class="options">
+      <label class="grow">
+        Name
+        <input
+          type="text"
+          maxlength="256"
+          placeholder="as the text begins"
+          value=${name}
+          onInput=${(event) => setName(event.target.value)}
+        />
+      </label>
+      <span class="buttons">
+        <input
+          ref=${chooser}
+          type="file"
+          hidden
+          multiple
+          accept="text/plain,.txt,.md"
+          aria-label="Text files"
+          onChange=${(event) => {
+            onFiles([...event.target.files]);
+            event.target.value = "";
+          }}
+        />
+        <button type="button" onClick=${() => chooser.current.click()}>Choose files …</button>
+        <button type="submit" class="main" disabled=${!text.trim()}>Teach</button>
+      </span>
+    </div>
+  </form>`;
 }
 
 /** Teaches a file; returns what is wrong with it, in words. */
