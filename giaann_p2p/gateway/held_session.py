@@ -3,6 +3,9 @@
 A session looks for peers by itself, so it outlives most of them. If it knows no live peer any more,
 it may have missed that they came back at other addresses: then it ends, and the swarm is joined
 anew through its link, again and again, with growing pauses. Meanwhile requests get Unavailable.
+
+If all peers die at once, nobody is left to read the directory from, and its records do not expire.
+So a session that cannot read it calls the peers that it knows, and ends if none of them answers.
 """
 
 import asyncio
@@ -18,7 +21,7 @@ from giaann_p2p.gateway.failures import Unavailable
 _LOG = logging.getLogger("giaann.gateway")
 _LOOK_EVERY = 0.5
 _ALONE = 5.0
-"""Seconds without a live peer in the directory after which a session is given up."""
+"""Seconds without a live peer after which a session is given up."""
 _BACKOFF = Backoff(first=0.5, longest=5.0)
 Joins = Callable[[], AbstractAsyncContextManager[Session]]
 
@@ -68,7 +71,7 @@ class HeldSession:
                     with suppress(asyncio.InvalidStateError):
                         self._first.set_result(None)
                     await _until_alone(session)
-                    self._why = "no peer of it is in the directory any more"
+                    self._why = "none of its peers is there any more"
             except GiaannError as error:
                 if not self._first.done() and asyncio.get_running_loop().time() >= self._until:
                     raise
@@ -81,10 +84,18 @@ class HeldSession:
 
 
 async def _until_alone(session: Session) -> None:
-    """Return when the directory has had no live peer for a while."""
+    """Return when there has been no live peer for a while."""
     clock = asyncio.get_running_loop().time
     seen = clock()
     while clock() - seen < _ALONE:
-        if session.around.directory.live(session.now):
+        if await _is_anybody_there(session):
             seen = clock()
         await asyncio.sleep(_LOOK_EVERY)
+
+
+async def _is_anybody_there(session: Session) -> bool:
+    """Return whether the directory has a live peer, one that answers if it cannot be read now."""
+    live = {said.peer for said in session.around.directory.live(session.now)}
+    if session.lookout.is_blind:
+        live -= await session.silent_peers()
+    return bool(live)

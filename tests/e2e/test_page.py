@@ -354,6 +354,33 @@ def listen(swarm: LocalSwarm, victim: str, noted: list[float]) -> None:
     line.close()
 
 
+def test_a_swarm_that_is_gone_and_comes_back_needs_no_reload(page: Page, swarm: LocalSwarm) -> None:
+    gateway = swarm.peer("gateway-1").pid
+    page.evaluate("globalThis.isLoadedOnce = true")
+    peers = [peer for peer in swarm.peers() if peer.name != "gateway-1"]
+    for peer in peers:
+        if peer.code is None:
+            swarm.kill(peer.name)
+    expect(page.locator(".verdict h2")).to_have_text("Unreachable")
+    page.get_by_role("link", name="Ask").click()
+    expect(page.locator("main")).to_be_focused()  # the view takes the focus once it is shown
+    page.fill("#prompt", PROMPT)
+    page.keyboard.press("Enter")
+    expect(page.locator(".answer .error")).to_contain_text("cannot be reached now")
+    for peer in peers:
+        swarm.restart(peer.name)
+    swarm.wait_ready([peer.name for peer in peers])
+    page.get_by_role("link", name="Swarm").click()
+    expect(page.locator(".verdict h2")).to_have_text("Healthy")
+    expect(page.locator('.peers tr[data-state="active"]')).to_have_count(3)
+    expect(page.locator(".shard.whole")).to_have_count(SHARDS)
+    page.get_by_role("link", name="Ask").click()
+    expect(page.locator("main")).to_be_focused()
+    answered(page)
+    assert page.evaluate("globalThis.isLoadedOnce")
+    assert swarm.peer("gateway-1").pid == gateway  # it never started again
+
+
 def test_a_gateway_that_ends_is_waited_for(browser: Browser, swarm: LocalSwarm) -> None:
     with tab(browser) as found:
         show(found.page, swarm, "swarm")

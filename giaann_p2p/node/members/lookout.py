@@ -89,6 +89,11 @@ class Lookout:
         now = self._clock()
         return min(now, self._looked + self._options.grace) if self.whole.is_set() else now
 
+    @property
+    def is_blind(self) -> bool:
+        """Whether looks have failed for longer than the grace time, so that `time` stands still."""
+        return self.time() < self._clock()
+
     async def run(self) -> None:
         """Look at the DHT board periodically, until cancelled."""
         while True:

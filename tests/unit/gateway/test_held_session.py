@@ -1,0 +1,84 @@
+"""A gateway's session with its swarm: kept while a peer is there, and made anew after that."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from giaann_p2p.client.session import Session
+from giaann_p2p.errors import GiaannError
+from giaann_p2p.gateway import held_session
+from giaann_p2p.gateway.failures import Unavailable
+from giaann_p2p.gateway.held_session import HeldSession
+
+
+class Swarm:
+    """What a session sees of a swarm of one peer."""
+
+    def __init__(self) -> None:
+        self.records, self.is_blind, self.answers = [SimpleNamespace(peer=b"a")], False, True
+        self.joined, self.called, self.left = asyncio.Event(), asyncio.Event(), asyncio.Event()
+        self.around, self.lookout = SimpleNamespace(directory=self), self
+        self.now = 0.0
+
+    def live(self, now: float) -> list[Any]:
+        return self.records
+
+    async def silent_peers(self) -> frozenset[bytes]:
+        self.called.set()
+        return frozenset() if self.answers else frozenset({b"a"})
+
+    @asynccontextmanager
+    async def join(self) -> AsyncIterator[Session]:
+        if not self.answers:
+            raise GiaannError("nobody answers")
+        self.joined.set()
+        try:
+            yield cast("Session", self)
+        finally:
+            self.left.set()
+
+
+@pytest.fixture(autouse=True)
+def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(held_session, "_ALONE", 0.01)
+    monkeypatch.setattr(held_session, "_LOOK_EVERY", 0.001)
+
+
+def test_a_session_ends_once_nobody_of_a_directory_that_cannot_be_read_answers() -> None:
+    async def play() -> None:
+        swarm = Swarm()
+        held = HeldSession(swarm.join)
+        await held.start()
+        swarm.is_blind = True
+        for _ in range(50):  # for longer than a session may be alone
+            swarm.called.clear()
+            await swarm.called.wait()
+        assert not swarm.left.is_set()  # the directory cannot be read, but the peer is there
+        swarm.answers = False
+        swarm.joined.clear()
+        await swarm.left.wait()
+        with pytest.raises(Unavailable, match="none of its peers"):
+            _ = held.session
+        swarm.answers, swarm.is_blind = True, False
+        await swarm.joined.wait()
+        await asyncio.sleep(0)
+        assert held.session is cast("Session", swarm)
+        await held.close()
+
+    asyncio.run(play())
+
+
+def test_a_session_ends_when_all_records_have_expired() -> None:
+    async def play() -> None:
+        swarm = Swarm()
+        held = HeldSession(swarm.join)
+        await held.start()
+        swarm.records = []
+        await swarm.left.wait()
+        await held.close()
+
+    asyncio.run(play())
