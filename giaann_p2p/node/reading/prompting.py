@@ -6,7 +6,9 @@
    seconds, so the asking peer knows within a second whether this peer is still alive.
 3. Sessions are bounded in number, in memory, and in how far they run ahead of the requests. A
    session ends when all its tokens are delivered, or when it has been idle for too long. A request
-   beyond a bound is refused, with the reason.
+   beyond a bound is refused, with the reason. But clients do not say when they want no more of an
+   answer, as at a stop text. So a peer with too many sessions gives up the one that it has left
+   alone for longest, if that is longer than a request waits.
 4. If no peer could answer a prompt, the answer says what is wrong with the prompt. Any other
    failure is a refusal, after which another peer may succeed.
 """
@@ -14,7 +16,7 @@
 import asyncio
 import logging
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from giaann_p2p.errors import GiaannError, PromptError, UsageError
 from giaann_p2p.model.activation import NoMemory
@@ -34,6 +36,9 @@ _FULL = f"{BUSY}: no memory is left here for another prompt; ask another peer, o
 _CLOSED = "this peer is ending, and answers no more prompts; ask another one"
 _MOST_TOLD = 1 << 10
 """Maximum number of tokens in one answer, because the length of a message is bounded."""
+_QUIET_WAITS = 2
+"""A session is quiet if its last request is older than so many times `PromptOptions.wait`. Then no
+request waits for it, because each ends within that time and `gather`."""
 _Key = tuple[Peer, bytes]
 
 
@@ -137,17 +142,28 @@ class Prompting:
                 f"the beam is {beam.width} wide and {beam.depth} deep, and this peer takes at most"
                 f" {options.beam} for width times depth: make it smaller"
             )
-        its = sum(peer == sender for peer, _ in self._sessions)
-        if len(self) >= options.sessions or its >= options.sessions_each:
+        its = [key for key in self._sessions if key[0] == sender]
+        full = len(self) >= options.sessions or len(its) >= options.sessions_each
+        if full and not self._has_ended_quiet(its):
             raise UsageError(_BUSY)
         if self._thinking.minds.nbytes >= options.mind_bytes:
             raise UsageError(_FULL)
+
+    def _has_ended_quiet(self, keys: Sequence[_Key]) -> bool:
+        """End the session whose last request is the oldest; return False if all were recent."""
+        now = asyncio.get_running_loop().time()
+        last, key = min(((self._sessions[key].asked, key) for key in keys), default=(now, None))
+        if key is None or now - last <= _QUIET_WAITS * self.options.wait:
+            return False
+        self._end(key)
+        return True
 
     def _keep(self, key: _Key, session: "_Session") -> None:
         """Restart a prompt session's idle timeout."""
         if session.timer is not None:
             session.timer.cancel()
         loop = asyncio.get_running_loop()
+        session.asked = loop.time()
         session.timer = loop.call_later(self.options.idle, self._end, key)
 
     def _end(self, key: _Key) -> asyncio.Task[None]:
@@ -163,6 +179,8 @@ class _Session:
 
     def __init__(self, ask: Ask, thinking: Thinking, ahead: int, log: logging.Logger) -> None:
         self.timer: asyncio.TimerHandle | None = None
+        self.asked = 0.0
+        """Time of the last request, by the event loop's clock."""
         self._ask, self._ahead, self._log = ask, ahead, log
         self._first = len(ask.said) // NEURON_BYTES  # number of tokens that other peers generated
         self._said = bytearray(ask.said)

@@ -225,6 +225,26 @@ def test_sessions_are_bounded(play: Play) -> None:
     play(story, sessions=3, sessions_each=2, ahead=1)
 
 
+def test_a_client_with_too_many_prompts_gives_up_the_one_it_left_alone(play: Play) -> None:
+    async def story(peer: Prompting, peers: Peers) -> None:
+        await told(peer, ask(), YOU)
+        first = await told(peer, ask())
+        await asyncio.sleep(0.1)
+        other = await told(peer, ask(number=OTHER))
+        assert "busy" in await refused(peer, ask(number=bytes(16)))  # both are in use
+        await asyncio.sleep(0.7)
+        await told(peer, ask(other.tokens, number=OTHER))
+        await told(peer, ask(number=bytes(16)))
+        assert (len(peer), peer.begun) == (3, 4)
+        assert "busy" in await refused(peer, ask(first.tokens))  # it was given up; none is quiet
+        await asyncio.sleep(0.7)
+        assert (await told(peer, ask(first.tokens))).tokens == play.whole()[len(first.tokens) :][:1]
+        assert (await told(peer, ask(first.tokens), YOU)).tokens  # what others left is theirs
+        assert peer.begun == 5
+
+    play(story, sessions=9, sessions_each=2, ahead=1)
+
+
 @pytest.mark.slow
 def test_prompts_one_after_another_are_as_many_as_one_likes(play: Play) -> None:
     async def story(peer: Prompting, peers: Peers) -> None:
