@@ -20,8 +20,9 @@ from giaann_p2p.gateway.failures import Unavailable
 
 _LOG = logging.getLogger("giaann.gateway")
 _LOOK_EVERY = 0.5
-_ALONE = 5.0
-"""Seconds without a live peer after which a session is given up."""
+_ALONE = 10
+"""Looks in vain in a row, after which a session is given up. Looks count rather than seconds, so
+that a gateway that was stopped for a while, or starved, looks again before it gives up."""
 _BACKOFF = Backoff(first=0.5, longest=5.0)
 Joins = Callable[[], AbstractAsyncContextManager[Session]]
 
@@ -84,12 +85,10 @@ class HeldSession:
 
 
 async def _until_alone(session: Session) -> None:
-    """Return when there has been no live peer for a while."""
-    clock = asyncio.get_running_loop().time
-    seen = clock()
-    while clock() - seen < _ALONE:
-        if await _is_anybody_there(session):
-            seen = clock()
+    """Return when there has been no live peer at several looks in a row."""
+    in_vain = 0
+    while in_vain < _ALONE:
+        in_vain = 0 if await _is_anybody_there(session) else in_vain + 1
         await asyncio.sleep(_LOOK_EVERY)
 
 

@@ -1,6 +1,7 @@
 """A gateway's session with its swarm: kept while a peer is there, and made anew after that."""
 
 import asyncio
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from types import SimpleNamespace
@@ -44,7 +45,6 @@ class Swarm:
 
 @pytest.fixture(autouse=True)
 def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(held_session, "_ALONE", 0.01)
     monkeypatch.setattr(held_session, "_LOOK_EVERY", 0.001)
 
 
@@ -54,7 +54,7 @@ def test_a_session_ends_once_nobody_of_a_directory_that_cannot_be_read_answers()
         held = HeldSession(swarm.join)
         await held.start()
         swarm.is_blind = True
-        for _ in range(50):  # for longer than a session may be alone
+        for _ in range(50):  # more often than a session may look in vain
             swarm.called.clear()
             await swarm.called.wait()
         assert not swarm.left.is_set()  # the directory cannot be read, but the peer is there
@@ -67,6 +67,25 @@ def test_a_session_ends_once_nobody_of_a_directory_that_cannot_be_read_answers()
         await swarm.joined.wait()
         await asyncio.sleep(0)
         assert held.session is cast("Session", swarm)
+        await held.close()
+
+    asyncio.run(play())
+
+
+def test_a_process_that_was_stopped_for_long_looks_again_before_it_ends_a_session() -> None:
+    async def play() -> None:
+        swarm = Swarm()
+        held = HeldSession(swarm.join)
+        await held.start()
+        swarm.is_blind, swarm.answers = True, False
+        swarm.called.clear()
+        await swarm.called.wait()  # one look in vain
+        time.sleep(0.05)  # many times as long as all looks take: nothing runs meanwhile
+        swarm.answers = True
+        for _ in range(20):
+            swarm.called.clear()
+            await swarm.called.wait()
+        assert not swarm.left.is_set()
         await held.close()
 
     asyncio.run(play())
