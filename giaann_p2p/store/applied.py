@@ -6,10 +6,11 @@ union, and the content of a shard is a function of its set.
 """
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import reduce
 from operator import xor
-from typing import Annotated
+from typing import Annotated, NamedTuple, TypeVar, cast
+from weakref import ref
 
 import msgspec
 from pyroaring import BitMap
@@ -36,6 +37,10 @@ _DENSE = 1 << 13
 """The most bytes of memory that one job's set takes for 65,536 consecutive chunk numbers: a bit for
 each number."""
 
+_MOST_COMPARED = 12
+"""The most comparisons that a set remembers: three kinds with the sets of a few other replicas."""
+
+_Found = TypeVar("_Found")
 _Pairs = list[tuple[bytes, bytes]]
 _FewPairs = Annotated[_Pairs, msgspec.Meta(max_length=MOST_JOBS)]
 
@@ -44,15 +49,25 @@ _NONE = BitMap()
 """No chunks; never changed."""
 
 
+class _Compared(NamedTuple):
+    """What came of comparing a set with another one, which it does not keep alive."""
+
+    kind: str
+    other: "ref[Applied]"
+    found: object
+
+
 class Applied:
     """The chunks that one shard has applied, by job.
 
     A set is immutable, so threads can share one, and so can shards that have applied the same
-    chunks.
+    chunks. It remembers its last comparisons, because a storage peer compares each of its shards
+    with the other replicas every few seconds, and most shards share one set.
     """
 
     def __init__(self, sets: dict[bytes, BitMap] | None = None) -> None:
         self._sets = sets or {}
+        self._compared: tuple[_Compared, ...] = ()
         self._count: int | None = None
         self._fingerprint: int | None = None
         self._digest = b""
@@ -125,25 +140,43 @@ class Applied:
     def __le__(self, other: "Applied") -> bool:
         if self is other:  # the usual case: shards with equal sets share one object
             return True
-        # And sets that have grown from each other share the chunks of most jobs.
-        theirs = ((chunks, other._sets.get(job, _NONE)) for job, chunks in self._sets.items())
-        return len(self) <= len(other) and all(a is b or a <= b for a, b in theirs)
+        return len(self) <= len(other) and self._once("<=", other, self._is_within)
 
     def __or__(self, other: "Applied") -> "Applied":
         return Applied({job: self.of(job) | other.of(job) for job in self._sets | other._sets})
 
     def __sub__(self, other: "Applied") -> "Applied":
-        if self is other:
-            return Applied()
+        return Applied() if self is other else self._once("-", other, self._without)
+
+    def __and__(self, other: "Applied") -> "Applied":
+        return self if self is other else self._once("&", other, self._common_with)
+
+    def _once(self, kind: str, other: "Applied", find: Callable[["Applied"], _Found]) -> _Found:
+        """Return what a comparison with another set comes to; look it up if it was made before."""
+        for before in self._compared:
+            if before.kind == kind and before.other() is other:
+                return cast("_Found", before.found)
+        found = find(other)
+        # One assignment of a new tuple, so that threads may compare at the same time. Comparisons
+        # with sets that are gone are dropped.
+        live = [before for before in self._compared if before.other() is not None]
+        self._compared = (*live[1 - _MOST_COMPARED :], _Compared(kind, ref(other), found))
+        return found
+
+    def _is_within(self, other: "Applied") -> bool:
+        # Sets that have grown from each other share the chunks of most jobs.
+        theirs = ((chunks, other._sets.get(job, _NONE)) for job, chunks in self._sets.items())
+        return all(a is b or a <= b for a, b in theirs)
+
+    def _without(self, other: "Applied") -> "Applied":
         both = ((job, a, other._sets.get(job, _NONE)) for job, a in self._sets.items())
         left = {job: a - b for job, a, b in both if a is not b}
         return Applied({job: chunks for job, chunks in left.items() if chunks})
 
-    def __and__(self, other: "Applied") -> "Applied":
-        if self is other:
-            return self
-        both = {job: chunks & other.of(job) for job, chunks in self._sets.items()}
-        return Applied({job: chunks for job, chunks in both.items() if chunks})
+    def _common_with(self, other: "Applied") -> "Applied":
+        both = ((job, a, other._sets.get(job, _NONE)) for job, a in self._sets.items())
+        found = {job: a if a is b else a & b for job, a, b in both}
+        return Applied({job: chunks for job, chunks in found.items() if chunks})
 
     @classmethod
     def union(

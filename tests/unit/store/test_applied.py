@@ -2,6 +2,7 @@
 
 import hashlib
 import random
+from weakref import ref
 
 import msgspec
 import pytest
@@ -33,6 +34,40 @@ def test_chunks_are_there_once_they_are_added() -> None:
     assert list(found.of(b"a third one.....")) == []
     assert repr(found) == "<Applied: 3 chunks of 2 jobs>"
     assert 100 < found.nbytes < 1000
+
+
+def test_what_a_comparison_comes_to_is_found_once_for_all_shards() -> None:
+    one, other = applied((ONE, 1), (TWO, 1)), applied((ONE, 1), (ONE, 2), (TWO, 3))
+    assert (one - other) is (one - other)
+    assert (one & other) is (one & other)
+    assert (one - other) == applied((TWO, 1))
+    assert (one & other) == applied((ONE, 1))
+    assert not one <= other
+    assert one & other <= other
+    third = applied((TWO, 1))
+    for _ in range(2):  # in turn, as the shards' other replicas are
+        assert [one - third, one - other] == [applied((ONE, 1)), third]
+
+
+def test_what_a_comparison_came_to_is_not_taken_for_that_with_a_later_set() -> None:
+    one = applied((ONE, 1), (ONE, 2))
+    for number in range(100):  # a set that is gone may lie where the next one does
+        other = applied((ONE, 1 + number % 2))
+        assert list((one - other).of(ONE)) == [2 - number % 2]
+        assert list((one & other).of(ONE)) == [1 + number % 2]
+        del other
+
+
+def test_comparisons_keep_no_other_set_alive_and_are_bounded() -> None:
+    one, other = applied((ONE, 1)), applied((ONE, 2))
+    gone = ref(other)
+    assert one - other == one
+    assert not one <= other
+    del other
+    assert gone() is None
+    others = [applied((ONE, number)) for number in range(2, 200)]
+    assert all(one - other == one for other in others)
+    assert len(one._compared) < 20
 
 
 def test_sets_are_compared_and_joined() -> None:
