@@ -14,6 +14,9 @@ their deltas are already part of the shards, and the other owners have them, too
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import reduce
+from itertools import compress
+from operator import and_
 
 import numpy as np
 from pyroaring import BitMap
@@ -23,7 +26,7 @@ from giaann_p2p.store.disk.record import Place
 from giaann_p2p.store.kept import KEPT_BYTES, Kept, followed
 from giaann_p2p.store.layout import Shards, among
 from giaann_p2p.store.ledger import Ledger
-from giaann_p2p.store.spare import Spare
+from giaann_p2p.store.spare import Spare, SpareGroup
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -86,6 +89,20 @@ class Archive:
         """Return the chunks whose delta for one shard is kept, of all jobs or of some."""
         groups = (group.chunks for group in self._groups.values() if shard in group.shards)
         return Applied.union(groups, jobs)
+
+    def of_all(self, shards: Shards, jobs: Iterable[bytes], cached: bool) -> Applied:
+        """Return the chunks of some jobs whose delta is kept for each of some shards.
+
+        `cached`: deltas that were released but are still cached count as well.
+        """
+        groups: list[_Group | SpareGroup] = [*self._groups.values()]
+        groups += self.spare.groups if cached else []
+        jobs, chunks = list(jobs), [group.chunks for group in groups]
+        bears = np.array([among(shards, group.shards) for group in groups], np.bool_)
+        columns = bears.reshape(len(groups), len(shards)).T
+        kinds = {column.tobytes(): column for column in columns}  # most shards are of one kind
+        found = [Applied.union(compress(chunks, kind), jobs) for kind in kinds.values()]
+        return reduce(and_, found) if found else Applied()
 
     def find(self, job: bytes, chunk: int) -> list[Kept]:
         """Return the kept records of a chunk, without released ones."""

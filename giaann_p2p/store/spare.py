@@ -14,7 +14,6 @@ from dataclasses import dataclass, field, replace
 
 from pyroaring import BitMap
 
-from giaann_p2p.store.applied import Applied
 from giaann_p2p.store.disk.record import Place
 from giaann_p2p.store.kept import KEPT_BYTES, Kept, followed
 from giaann_p2p.store.layout import Shards, among
@@ -25,7 +24,7 @@ would fill the memory."""
 
 
 @dataclass(eq=False, slots=True)
-class _Group:
+class SpareGroup:
     """The records for one set of shards; they are numbered in order of arrival."""
 
     shards: Shards
@@ -41,8 +40,8 @@ class Spare:
         self._most, self._size = most, 0
         self._next = 0
         self._kept: dict[int, Kept] = {}  # in order of arrival
-        self._group_of: dict[int, _Group] = {}
-        self._groups: dict[bytes, _Group] = {}  # by shards
+        self._group_of: dict[int, SpareGroup] = {}
+        self._groups: dict[bytes, SpareGroup] = {}  # by shards
         self._of_chunk: dict[tuple[bytes, int], set[int]] = {}
         self._files: Counter[int] = Counter()
 
@@ -69,10 +68,10 @@ class Spare:
         """Return the cached records of a chunk."""
         return [self._as_it_is(number) for number in sorted(self._of_chunk.get((job, chunk), ()))]
 
-    def of(self, shard: int, jobs: Iterable[bytes] | None = None) -> Applied:
-        """Return the chunks whose delta for one shard is cached, of all jobs or of some."""
-        groups = (group.chunks for group in self._groups.values() if shard in group.shards)
-        return Applied.union(groups, jobs)
+    @property
+    def groups(self) -> Iterable[SpareGroup]:
+        """The cached records, grouped by the set of shards that they are for."""
+        return self._groups.values()
 
     def add(self, one: Kept) -> None:
         """Cache a record of the log; the oldest records are evicted to make room for it.
@@ -110,7 +109,7 @@ class Spare:
             one = self._kept[number] = replace(one, shards=shards)
         return one
 
-    def _leave(self, group: _Group, left: Shards) -> None:
+    def _leave(self, group: SpareGroup, left: Shards) -> None:
         """Narrow a group to the shards `left`; merge it with a group for the same shards."""
         del self._groups[group.shards.tobytes()]
         if not len(left):
@@ -128,7 +127,7 @@ class Spare:
         self._groups[left.tobytes()] = group
 
     def _join(self, number: int, one: Kept) -> None:
-        group = self._groups.setdefault(one.shards.tobytes(), _Group(one.shards))
+        group = self._groups.setdefault(one.shards.tobytes(), SpareGroup(one.shards))
         group.numbers.add(number)
         group.chunks.setdefault(one.job, BitMap()).add(one.chunk)
         self._group_of[number] = group

@@ -384,11 +384,13 @@ class Store:
         with self._journal.lock:
             return self._state.archive.of(shard, jobs)
 
-    def remembered_for(self, shard: int, jobs: Iterable[bytes] | None = None) -> Applied:
-        """Return those whose delta for one shard is retained, or released but still cached."""
+    def kept_for_all(self, shards: Shards, jobs: Iterable[bytes], cached: bool = False) -> Applied:
+        """Return the chunks of some jobs whose delta for each of some shards is retained.
+
+        `cached`: released deltas that are still cached count as well.
+        """
         with self._journal.lock:
-            archive = self._state.archive
-            return archive.of(shard, jobs) | archive.spare.of(shard, jobs)
+            return self._state.archive.of_all(shards, jobs, cached)
 
     def recall(self, job: bytes, chunk: int, shards: Iterable[int]) -> list[Update]:
         """Return a chunk's retained delta for those of the given shards for which it is retained.

@@ -207,11 +207,8 @@ class Answers:
         if not len(here):
             raise UsageError("this peer holds none of these shards")
         store = self._store
-        chunks_of = store.remembered_for if question.remembered else store.retained_for
         parcels_of = store.remembered if question.remembered else store.parcels
-        gone = Applied()
-        for shard in here.tolist():
-            gone |= wanted - chunks_of(shard, wanted)
+        gone = wanted - store.kept_for_all(here, wanted, question.remembered)
         pieces: list[Piece] = []
         size, most = 0, min(question.most, _MOST_FETCHED)
         unpacked = 0

@@ -35,8 +35,10 @@ _MOST_FETCHING = 32
 class Pushes:
     """The updates that are pushed to one storage peer."""
 
-    def __init__(self, shared: Shared, takes: Callable[[int, float], bool], now: float) -> None:
-        """Begin; `takes` returns whether a shard accepts updates at a time."""
+    def __init__(
+        self, shared: Shared, taking: Callable[[Shards, float], Shards], now: float
+    ) -> None:
+        """Begin; `taking` returns which of some shards accept updates at a time."""
         self._shards = shared.rules.shards
         self._replicas, self._others, self._held = shared.replicas, shared.others, shared.held
         self._checks, self._calls, self._writes = (
@@ -44,7 +46,7 @@ class Pushes:
             shared.calls,
             shared.writes,
         )
-        self._takes = takes
+        self._taking = taking
         self._fetching = Counter[Peer]()
         self.budget = PushBudget(shared.settings, self._checks.layout.chunk, now)
 
@@ -57,7 +59,7 @@ class Pushes:
         """Apply a pushed update to the shards that accept it here, within its author's budget."""
         try:
             shards = unpacked(question.shards, self._shards)
-            here = self._taken(shards, now)
+            here = self._taking(shards, now)
             if not len(here):
                 return [Reply(ticket, self._pushed(here))]
             self._checks.check_sender(sender, _seal_of(question))
@@ -74,9 +76,6 @@ class Pushes:
         if isinstance(question, PushFrom):
             return [self._fetch(ticket, sender, question, here, bill)]
         return self._apply(ticket, [self._checks.packed(question, shards, here)], bill)
-
-    def _taken(self, shards: Shards, now: float) -> Shards:
-        return shards[[self._takes(shard, now) for shard in shards.tolist()]]
 
     def _pushed(self, shards: Shards) -> Pushed:
         return Pushed(packed(shards, self._shards))
@@ -118,7 +117,7 @@ class Pushes:
                 self._checks.check_sender(sender, update.seal)
         except (MessageError, DamagedError):
             came = []
-        taken = [(update, self._taken(update.shards, now)) for update in came]
+        taken = [(update, self._taking(update.shards, now)) for update in came]
         updates = [
             update._replace(shards=shards, check=self._checks.check_pushed)
             for update, shards in taken

@@ -44,6 +44,7 @@ class Replicas:
         self._all: dict[
             tuple[ReplicaState, ...], Shards
         ] = {}  # cache of `all`, cleared by each transition
+        self._own: Shards | None = None  # cache of `own`, cleared by each transition and placement
         self.changes = 0
         """Number of state transitions and new placements so far."""
 
@@ -106,9 +107,19 @@ class Replicas:
         """The shards of which this peer has a replica, in any state, ascending."""
         return self.all(ReplicaState.SYNCING, ReplicaState.READY, ReplicaState.DRAINING)
 
+    @property
+    def own(self) -> Shards:
+        """The shards of which this peer is an owner and has a replica, in any state, ascending."""
+        if self._own is None:
+            own = [shard for shard in self.held.tolist() if self.wanted(shard)]
+            self._own = np.array(own, np.uint16)
+            self._own.flags.writeable = False
+        return self._own
+
     def place(self, placement: Owned, now: float) -> Shards:
         """Apply a new placement; return the shards that this peer begins to hold."""
         begun = []
+        self._own = None
         self.changes += 1
         for shard, state in enumerate(self._states):
             self._owners[shard] = placement.owners(shard)
@@ -149,6 +160,7 @@ class Replicas:
         self._states[shard] = after = turned(before, turn)
         self._since[shard] = now
         self._all.clear()
+        self._own = None
         self._held[before].discard(shard)
         if after is not ReplicaState.ABSENT:
             self._held[after].add(shard)

@@ -11,7 +11,7 @@ import numpy as np
 
 from giaann_p2p.errors import GiaannError
 from giaann_p2p.store.applied import Applied
-from giaann_p2p.store.layout import Shards
+from giaann_p2p.store.layout import Shards, among
 from giaann_p2p.swarm.members.exclusion import Named, placed
 from giaann_p2p.swarm.members.peers_view import PeersView
 from giaann_p2p.swarm.replication.anti_entropy import AntiEntropy
@@ -74,7 +74,7 @@ class StoragePeer:
         self._fetching = Fetcher(shared, self._hurry, self._downloads.want, self._handover.fetches)
         self._anti_entropy = AntiEntropy(shared, self._fetching.after)
         self._delta_release = DeltaRelease(shared)
-        self._pushes = Pushes(shared, self._takes, now)
+        self._pushes = Pushes(shared, self._taking, now)
         self.budget = self._pushes.budget
         self.arrival_log = ArrivalLog()
         self.cooling = ColdCopies(shared)
@@ -93,14 +93,22 @@ class StoragePeer:
         """Apply a pushed update to the shards that accept it here, within its author's budget."""
         return self._pushes.asked(ticket, sender, question, now)
 
-    def _takes(self, shard: int, now: float) -> bool:
-        """Return whether a shard accepts pushed updates.
+    def _taking(self, shards: Shards, now: float) -> Shards:
+        """Return which of some shards accept pushed updates: in most cases all, as an owner's."""
+        takes = among(shards, self.replicas.own)
+        if not takes.all():
+            others = np.flatnonzero(~takes)
+            takes[others] = [self._takes_still(shard, now) for shard in shards[others].tolist()]
+        return shards[takes]
+
+    def _takes_still(self, shard: int, now: float) -> bool:
+        """Return whether a shard accepts pushed updates that this peer does not own.
 
         A shard that is about to leave memory accepts none. Its owners must first prove that they
         hold what is here, and they could not prove a set of chunks that keeps changing.
         """
-        if not self.replicas.holds(shard) or self.replicas.wanted(shard):
-            return self.replicas.holds(shard)
+        if not self.replicas.holds(shard):
+            return False
         lingers = self.replicas.unchanged_for(shard, now) < self.settings.linger
         if lingers and self.replicas.state(shard) is ReplicaState.DRAINING:
             return True

@@ -80,7 +80,7 @@ def test_a_process_that_was_stopped_for_long_looks_again_before_it_ends_a_sessio
         swarm.is_blind, swarm.answers = True, False
         swarm.called.clear()
         await swarm.called.wait()  # one look in vain
-        time.sleep(0.05)  # many times as long as all looks take: nothing runs meanwhile
+        time.sleep(0.05)  # noqa: ASYNC251  longer than all looks take, and nothing runs meanwhile
         swarm.answers = True
         for _ in range(20):
             swarm.called.clear()

@@ -60,11 +60,13 @@ def test_what_a_comparison_came_to_is_not_taken_for_that_with_a_later_set() -> N
 
 def test_comparisons_keep_no_other_set_alive_and_are_bounded() -> None:
     one, other = applied((ONE, 1)), applied((ONE, 2))
-    gone = ref(other)
-    assert one - other == one
+    gone, found = ref(other), ref(one - other)
+    assert found() == one
     assert not one <= other
     del other
     assert gone() is None
+    assert one - applied((ONE, 1)) == Applied()
+    assert found() is None  # the next comparison drops what came of those with sets that are gone
     others = [applied((ONE, number)) for number in range(2, 200)]
     assert all(one - other == one for other in others)
     assert len(one._compared) < 20

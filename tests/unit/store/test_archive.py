@@ -69,6 +69,10 @@ def test_a_delta_is_kept_for_the_shards_to_which_it_was_new(store: Store) -> Non
     assert [update.shards.tolist() for update in found] == [[1, 3], [0]]
     assert [n for n in ALL if (JOB, 0) in store.retained_for(n)] == [0, 1, 3]
     assert [n for n in ALL if (JOB, 1) in store.retained_for(n)] == [2]
+    for shards, chunks in {(0, 1, 3): [0], (0, 3): [0], (2,): [1], (0, 2): [], (): []}.items():
+        of_all = store.kept_for_all(np.array(shards, np.uint16), [JOB, JOBS[1]])
+        assert list(of_all.of(JOB)) == chunks
+    assert store.kept_for_all(np.array([1], np.uint16), [JOBS[1]]) == Applied()
     assert store.recall(JOB, 0, [2]) == []
     assert store.recall(JOB, 0, [-1, 4, 99, 1 << 40]) == []
     assert_recalled(store, yardstick())

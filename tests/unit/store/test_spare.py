@@ -6,6 +6,7 @@ from unittest.mock import Mock
 
 import numpy as np
 import pytest
+from pyroaring import BitMap
 
 from giaann_p2p.store import spare as spare_module
 from giaann_p2p.store.applied import WITHDRAWN, Applied
@@ -38,6 +39,11 @@ def remembered(store: Store) -> dict[int, list[int]]:
     return found
 
 
+def cached_for(store: Store, *shards: int) -> BitMap:
+    """Return the chunks of which a delta is retained or cached for each of some shards."""
+    return store.kept_for_all(np.array(shards, np.uint16), [JOB], cached=True).of(JOB)
+
+
 def test_what_is_released_is_given_to_whom_nothing_else_helps(disk: FakeDisk) -> None:
     store = begun(disk)
     store.apply(told(0, 1, 2))
@@ -45,10 +51,11 @@ def test_what_is_released_is_given_to_whom_nothing_else_helps(disk: FakeDisk) ->
     store.release(JOB, [0])
     store.release(JOB, [1], [2])
     assert store.retained_for(2).of(JOB) == numbers(2)
-    assert store.remembered_for(2).of(JOB) == numbers(0, 1, 2)
-    for told_for in (store.retained_for, store.remembered_for):
-        assert told_for(2, [JOB, bytes(16)]) == told_for(2)
-        assert told_for(2, [bytes(16)]) == Applied()
+    assert cached_for(store, 2) == numbers(0, 1, 2)
+    assert store.kept_for_all(np.array([2], np.uint16), [JOB]).of(JOB) == numbers(2)
+    assert store.retained_for(2, [JOB, bytes(16)]) == store.retained_for(2)
+    assert store.retained_for(2, [bytes(16)]) == Applied()
+    assert store.kept_for_all(np.array([2], np.uint16), [bytes(16)], cached=True) == Applied()
     for chunk in (0, 1):
         found = store.remembered(JOB, chunk, [1, 2])
         shards = sorted(shard for parcel in found for shard in parcel.shards.tolist())
@@ -57,8 +64,8 @@ def test_what_is_released_is_given_to_whom_nothing_else_helps(disk: FakeDisk) ->
             assert [bytes(one.data) for one in found] == [bytes(one.data) for one in whole[0]]
     assert store.remembered(JOB, 9, [1]) == []
     store.drop([2])
-    assert store.remembered_for(2).of(JOB) == numbers()
-    assert store.remembered_for(1).of(JOB) == numbers(0, 1, 2)
+    assert cached_for(store, 2) == cached_for(store, 1, 2) == numbers()
+    assert cached_for(store, 1) == cached_for(store, 0, 1) == numbers(0, 1, 2)
 
 
 def test_what_is_released_is_remembered_and_given_to_nobody(disk: FakeDisk) -> None:

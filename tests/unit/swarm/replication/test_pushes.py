@@ -113,7 +113,7 @@ def test_what_is_no_longer_accepted_when_it_comes_is_not_taken_in(
     side = side_of()
     ask(side, push_from(B, 0, 2))
     (call,) = side.calls
-    monkeypatch.setattr(side.core._pushes, "_takes", lambda shard, now: shard != 2)
+    monkeypatch.setattr(side.core._pushes, "_taking", lambda shards, now: shards[shards != 2])
     side.answer(call, held_by(B, 1).to(call.message), NOW)
     assert told(side) == Pushed(packed(shards(0), SHARDS))
 

@@ -35,10 +35,19 @@ def test_what_others_own_by_now_is_not_waited_for() -> None:
     replicas = Replicas(A, 4, [1, 3])
     assert replicas.catching_up == [1, 3]  # until it is known who owns what
     replicas.place(Told("AB", "AB", "BC", "BC"), NOW)
-    assert replicas.catching_up == [0, 1]
+    assert replicas.catching_up == replicas.own.tolist() == [0, 1]
     replicas.caught_up(0, NOW)
     replicas.offer(2, NOW)
     assert replicas.catching_up == [1]
+
+
+def test_a_shard_that_is_here_is_owned_once_a_placement_says_so() -> None:
+    replicas = Replicas(A, 4, [1, 3])
+    replicas.place(Told("AB", "AB", "BC", "BC"), NOW)
+    assert replicas.own.tolist() == [0, 1]
+    replicas.place(Told("AB", "AB", "BC", "AB"), NOW)
+    assert replicas.own.tolist() == [0, 1, 3]
+    assert states(replicas) == "ssas"
 
 
 def test_placement_begins_and_ends_things() -> None:
@@ -49,8 +58,10 @@ def test_placement_begins_and_ends_things() -> None:
     assert replicas.owners(2) == (B, C)
     replicas.caught_up(0, NOW)
     replicas.caught_up(1, NOW)
+    assert replicas.own.tolist() == [0, 1]
     assert replicas.place(Told("AB", "BC", "AC", "BC"), NOW + 5).tolist() == [2]
     assert states(replicas) == "rdss"
+    assert replicas.own.tolist() == [0, 2]
     assert replicas.disputed == [1]
     assert replicas.excluded(1) == {A}
     assert replicas.unchanged_for(0, NOW + 12) == 12
