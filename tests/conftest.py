@@ -20,6 +20,7 @@ from giaann_p2p.model.parse import Parser
 from giaann_p2p.model.rows import DeltaRows
 from giaann_p2p.model.sequence import Sequences
 from giaann_p2p.model.spec import ModelSpec
+from tests import deadline
 from tests.helpers import DATA, sequences_of
 
 settings.register_profile(
@@ -37,6 +38,10 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # So it is for whatever a script starts with `&`, and for all that is started by that in turn.
     # Tests send Ctrl-C to themselves and to processes of theirs, which would not hear it.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+pytest_addoption = deadline.add_option
+pytest_configure = deadline.configure
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
