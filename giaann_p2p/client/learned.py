@@ -18,7 +18,7 @@ from giaann_p2p.errors import DamagedError, GiaannError, MessageError, PeerError
 from giaann_p2p.store.applied import Applied
 from giaann_p2p.store.codec.parcel import Limits
 from giaann_p2p.store.update import Update
-from giaann_p2p.swarm.replication.anti_entropy import words_of
+from giaann_p2p.swarm.replication.set_comparison import words_of
 from giaann_p2p.swarm.wire.identity import Peer
 from giaann_p2p.swarm.wire.message import Message
 from giaann_p2p.swarm.wire.messages import Compare, Fetch, Fetched, Piece, Refusal, decode, encode

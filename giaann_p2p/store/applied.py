@@ -6,7 +6,7 @@ union, and the content of a shard is a function of its set.
 """
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import reduce
 from operator import xor
 from typing import Annotated, NamedTuple, TypeVar, cast
@@ -29,6 +29,10 @@ fits into one message."""
 MOST_CHUNKS = 1 << 26
 """The most chunks in a set that another peer sends. Without this limit, a few bytes could encode
 millions of chunks, and each takes 2 bytes of memory once the set is used."""
+PARTS = 256
+"""The number of parts of a set: one for each first byte of a job's name."""
+PART_BYTES = 16
+"""The size of a part's digest in bytes."""
 SET_BYTES = 230
 """The memory that one job's set of chunks takes besides the chunk numbers, in bytes."""
 WITHDRAWN = 1 << 31
@@ -37,6 +41,7 @@ _DENSE = 1 << 13
 """The most bytes of memory that one job's set takes for 65,536 consecutive chunk numbers: a bit for
 each number."""
 
+_NO_PARTS, _ALL_PARTS = bytes(PARTS * PART_BYTES), frozenset(range(PARTS))
 _MOST_COMPARED = 12
 """The most comparisons that a set remembers: three kinds with the sets of a few other replicas."""
 
@@ -71,6 +76,10 @@ class Applied:
         self._count: int | None = None
         self._fingerprint: int | None = None
         self._digest = b""
+        self._parts = (
+            bytes(PARTS * PART_BYTES),
+            _ALL_PARTS,
+        )  # and which parts' digests are not known
 
     def __contains__(self, chunk: tuple[bytes, int]) -> bool:
         job, number = chunk
@@ -130,8 +139,41 @@ class Applied:
     def digest(self) -> bytes:
         """A hash of 16 bytes that equal sets share in every process, and different sets do not."""
         if not self._digest:
-            self._digest = hashlib.blake2b(self.to_bytes(), digest_size=16).digest()
+            self._digest = digest_of(self.parts)
         return self._digest
+
+    @property
+    def parts(self) -> bytes:
+        """The digest of each part of this set in a row; zeros for a part without any job.
+
+        Two peers compare large sets by these digests, and exchange only the parts that differ. A
+        set that has grown from another one reuses its digests, so that a new chunk costs little.
+        """
+        found, unknown = self._parts
+        if unknown:
+            pairs: dict[int, _Pairs] = {part: [] for part in unknown}
+            for job in sorted(job for job in self._sets if job[0] in unknown):
+                pairs[job[0]].append((job, _bytes(self._sets[job])))
+            digests = bytearray(found)
+            for part, some in pairs.items():
+                at = part * PART_BYTES
+                digests[at : at + PART_BYTES] = _digest(some) if some else bytes(PART_BYTES)
+            found = bytes(digests)
+            self._parts = found, frozenset()
+        return found
+
+    def of_parts(self, parts: Collection[int]) -> "Applied":
+        """Return the jobs of some parts of this set."""
+        return Applied({job: chunks for job, chunks in self._sets.items() if job[0] in parts})
+
+    def of_job(self, job: bytes) -> "Applied":
+        """Return this set without the chunks of all other jobs."""
+        return Applied({job: self._sets[job]} if job in self._sets else None)
+
+    def with_parts(self, parts: Collection[int], others: "Applied") -> "Applied":
+        """Return this set with other jobs in some of its parts; it shares all other jobs."""
+        kept = {job: chunks for job, chunks in self._sets.items() if job[0] not in parts}
+        return Applied({**kept, **others._sets})
 
     def of(self, job: bytes) -> BitMap:
         """Return one job's chunk numbers, including its withdrawal marks."""
@@ -230,6 +272,8 @@ class Applied:
         after.add(chunk)
         found = Applied({**self._sets, job: after})
         found._count = len(self) + 1
+        parts, unknown = self._parts
+        found._parts = parts, unknown | {job[0]}
         found._fingerprint = self.fingerprint ^ _mark(job, before) ^ _mark(job, after)
         return found
 
@@ -278,6 +322,22 @@ class Applied:
         if len(sets) < len(pairs) or any(len(job) != JOB_BYTES for job in sets):
             raise DamagedError("invalid set of chunks: a job occurs twice or has an invalid name")
         return cls(sets)
+
+
+def digest_of(parts: bytes) -> bytes:
+    """Return the digest of the set whose parts have certain digests."""
+    return hashlib.blake2b(parts, digest_size=16).digest()
+
+
+def differing(parts: bytes, others: bytes) -> list[int]:
+    """Return which parts of two sets differ, given the digests of the parts of each."""
+    at = range(0, PARTS * PART_BYTES, PART_BYTES)
+    both = ((parts[n : n + PART_BYTES], others[n : n + PART_BYTES]) for n in at)
+    return [part for part, (one, other) in enumerate(both) if one != other]
+
+
+def _digest(pairs: _Pairs) -> bytes:
+    return hashlib.blake2b(msgspec.msgpack.encode(pairs), digest_size=PART_BYTES).digest()
 
 
 def withdrawn_of(chunks: BitMap) -> BitMap:

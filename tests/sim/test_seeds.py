@@ -5,12 +5,15 @@ it is few.
 """
 
 import os
+from collections import Counter
 
 import pytest
 
 from giaann_p2p.cli.present import replay_command, summary_lines
 from giaann_p2p.sim.run import run
 from giaann_p2p.sim.seeds import Size, play, summary
+from giaann_p2p.store.applied import differing
+from giaann_p2p.swarm.replication import set_comparison
 
 SEEDS = int(os.environ.get("GIAANN_SEEDS", "6"))
 
@@ -32,6 +35,26 @@ def test_all_promises_are_kept(profile: str, seeds: int) -> None:
     assert total.seeds == seeds
     assert total.committed == seeds * (size.clients + 1) * size.chunks
     assert total.answered > 20 * seeds
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("hostile", [0, 2])
+def test_large_sets_are_compared_by_parts(hostile: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Histories have few jobs, so let any set count as large."""
+    monkeypatch.setattr(set_comparison, "MANY_JOBS", 0)
+    told = Counter[str]()
+
+    def counted(parts: bytes, others: bytes) -> list[int]:
+        found = differing(parts, others)
+        told["parts" if found else "nothing"] += 1
+        return found
+
+    monkeypatch.setattr(set_comparison, "differing", counted)
+    outcome = run(3, hostile=hostile)
+    assert outcome.problems == []
+    assert outcome.committed > 0
+    assert told["parts"] > 100
+    assert told["nothing"] == 0
 
 
 @pytest.mark.slow

@@ -196,14 +196,17 @@ class Liar(Storage):
             return Compared(letters, [0] * len(shards), [Applied().to_bytes()])
         if not self.tells(Lie.INVENTS):
             return Compared(letters, [-1] * len(shards), [])
-        held, sets = self.store.sets(shards.tolist()), []
+        held, sets, parts = self.store.sets(shards.tolist()), list[bytes](), list[bytes]()
         for shard in shards.tolist():
             known = held.get(shard, Applied())
             for _ in range(self._lying.randrange(_MOST_INVENTED)):
                 job = self._lying.choice([*known, self._lying.randbytes(16)])
                 known = known.plus(job, 1_000_000 + self._lying.randrange(100))
             sets.append(known.to_bytes())
-        return Compared(letters, list(range(len(sets))), sets)
+            if question.parts:  # claim that these are some parts of a set, or none at all
+                its = bytes({job[0] for job in known})
+                parts.append(self._lying.choice([b"", its, self._lying.randbytes(3)]))
+        return Compared(letters, list(range(len(sets))), sets, parts)
 
     def _shown(self, question: AskProof) -> Message | None:
         if self.tells(Lie.EVADES):

@@ -13,6 +13,7 @@ from giaann_p2p.store.codec import plain, sheaf
 from giaann_p2p.store.layout import Shards, among
 from giaann_p2p.store.store import Store
 from giaann_p2p.store.transfer import Export
+from giaann_p2p.swarm.replication.set_comparison import Sets, about, answer_to
 from giaann_p2p.swarm.replication.shard_fingerprint import proofs
 from giaann_p2p.swarm.wire.identity import Peer
 from giaann_p2p.swarm.wire.message import Message
@@ -27,7 +28,6 @@ from giaann_p2p.swarm.wire.messages import (
     AskProof,
     Column,
     Compare,
-    Compared,
     Digest,
     Digests,
     Fetch,
@@ -185,20 +185,10 @@ class Answers:
                 f"a comparison has one mark for each shard;"
                 f" this one has {len(question.marks)} marks for {len(shards)} shards"
             )
-        held = self._store.sets(shards)
-        state_of, states, which = self._state_of, list[str](), [-1] * len(shards)
-        order, sets = dict[bytes, int](), list[bytes]()
-        for at, (shard, mark) in enumerate(zip(shards, question.marks, strict=True)):
-            mine = held.get(shard)
-            if mine is None:
-                states.append(ReplicaState.ABSENT.letter)
-                continue
-            states.append(state_of(shard).letter)
-            if (digest := mine.digest) != mark:
-                which[at] = order.setdefault(digest, len(order))
-                if len(order) > len(sets):
-                    sets.append(mine.to_bytes())
-        return Compared("".join(states).encode(), which, sets)
+        held: Sets = self._store.sets(shards)
+        if question.job is not None:
+            held = about(question.job, held)
+        return answer_to(question, shards, held, self._state_of)
 
     def _fetched(self, question: Fetch) -> Message:
         shards = self._shards(question.shards)

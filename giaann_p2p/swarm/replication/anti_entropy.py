@@ -3,22 +3,14 @@
 from collections.abc import Callable
 from functools import partial
 
-import numpy as np
-
 from giaann_p2p.errors import DamagedError, MessageError
-from giaann_p2p.store.applied import MOST_JOBS, Applied
-from giaann_p2p.swarm.replication.peer_reports import PeerReport
+from giaann_p2p.swarm.replication.set_comparison import Sets, by_parts, question_of, words_of
 from giaann_p2p.swarm.replication.shared import Shared
 from giaann_p2p.swarm.wire.actions import Action, Call
 from giaann_p2p.swarm.wire.identity import Peer
 from giaann_p2p.swarm.wire.message import Message
-from giaann_p2p.swarm.wire.messages import Compare, Compared, Refusal
+from giaann_p2p.swarm.wire.messages import Compare, Refusal
 from giaann_p2p.swarm.wire.replica import ReplicaState
-from giaann_p2p.swarm.wire.shardset import packed
-
-Sets = dict[int, Applied]
-_STATES = {state.value: state for state in ReplicaState}
-_NOTHING = Applied()
 
 
 class AntiEntropy:
@@ -33,6 +25,7 @@ class AntiEntropy:
         self._pending_calls, self._then = shared.calls, then
         self._asking: dict[Peer, bool] = {}  # whether the answer still counts
         self._next: dict[Peer, float] = {}
+        self._by_parts: dict[Peer, list[int]] = {}  # shards that are compared by parts with each
         self._seen, self._known = (-1, -1), dict[Peer, list[int]]()
 
     def hurry(self, peer: Peer, now: float) -> None:
@@ -74,6 +67,7 @@ class AntiEntropy:
         order = sorted((min(some), peer) for peer, some in shared.items())
         found = {peer: sorted(shared[peer]) for _, peer in order}
         self._next = {peer: when for peer, when in self._next.items() if peer in found}
+        self._by_parts = {peer: some for peer, some in self._by_parts.items() if peer in found}
         return found
 
     def _question(self, peer: Peer, shards: list[int], now: float) -> list[Action]:
@@ -81,32 +75,33 @@ class AntiEntropy:
         if not mine:
             return []  # the store does not hold these shards yet
         self._asking[peer] = True
-        shards = list(mine)
-        marks = [chunks.digest for chunks in mine.values()]
-        question = Compare(packed(np.array(shards, np.uint16), self._replicas.shards), marks)
-        number = self._pending_calls.number(partial(self._on_answer, peer, shards, mine, now))
+        question = question_of(mine, self._replicas.shards, self._by_parts.get(peer, ()))
+        number = self._pending_calls.number(partial(self._on_answer, peer, question, mine, now))
         return [Call(number, peer, question, self._settings.call_timeout)]
 
     def _on_answer(
         self,
         peer: Peer,
-        shards: list[int],
+        question: Compare,
         mine: Sets,
         asked: float,
         answer: Message | None,
         now: float,
     ) -> list[Action]:
-        counts = self._asking.pop(peer)
+        counts, shards = self._asking.pop(peer), list(mine)
         self._next[peer] = now + self._pause(shards)
         if isinstance(answer, Refusal):
             self._others.heard(peer)
             return []
         try:
-            words = words_of(answer, shards, mine, asked)
+            words = words_of(answer, shards, mine, asked, question.parts)
         except (MessageError, DamagedError):
             self._others.suspect(peer, now)
             return []
         self._others.heard(peer)
+        self._by_parts[peer] = by_parts(mine, words)
+        if len(words) < len(mine) and not question.parts:
+            self.hurry(peer, now)
         if not counts:
             return []
         for shard, word in words.items():
@@ -117,33 +112,3 @@ class AntiEntropy:
         hurried = self._replicas.all(ReplicaState.SYNCING, ReplicaState.DRAINING)
         hurry = len(hurried) > 0 and not {*shards}.isdisjoint(hurried.tolist())
         return self._settings.hurry_every if hurry else self._settings.compare_every
-
-
-def words_of(
-    answer: Message | None, shards: list[int], mine: Sets, asked: float
-) -> dict[int, PeerReport]:
-    """Parse the answer to a comparison into reports by shard, as of the time `asked`.
-
-    Raises MessageError or DamagedError if the answer is missing or invalid.
-    """
-    if not isinstance(answer, Compared):
-        raise MessageError("no answer to a comparison of chunks")
-    states = answer.states.decode("latin-1")
-    if not len(states) == len(answer.which) == len(shards) or not _STATES.keys() >= {*states}:
-        raise MessageError("an answer to a comparison has no valid state for each shard")
-    if answer.which and not -1 <= min(answer.which) <= max(answer.which) < len(answer.sets):
-        raise MessageError("an answer to a comparison names a set that it does not have")
-    sets, jobs, like = list[Applied](), 0, _NOTHING
-    if answer.sets:  # share memory with the largest set here: most shards have equal chunks
-        like = max(mine.values(), key=len, default=like)
-    for data in answer.sets:
-        sets.append(Applied.received(data).sharing(like))
-        jobs += sets[-1].jobs
-        if jobs > MOST_JOBS:
-            raise MessageError(f"an answer to a comparison has sets of over {MOST_JOBS:,} jobs")
-    words = {}
-    for shard, letter, at in zip(shards, states, answer.which, strict=True):
-        state = _STATES[letter]
-        same = _NOTHING if state is ReplicaState.ABSENT else mine[shard]
-        words[shard] = PeerReport(state, same if at < 0 else sets[at], asked)
-    return words

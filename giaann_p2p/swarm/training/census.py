@@ -11,8 +11,8 @@ from pyroaring import BitMap
 from giaann_p2p.errors import DamagedError, MessageError
 from giaann_p2p.store.applied import Applied
 from giaann_p2p.swarm.members.peers_view import PeersView
-from giaann_p2p.swarm.replication.anti_entropy import words_of
 from giaann_p2p.swarm.replication.replicas import Owned
+from giaann_p2p.swarm.replication.set_comparison import words_of
 from giaann_p2p.swarm.wire.actions import Call
 from giaann_p2p.swarm.wire.identity import Peer
 from giaann_p2p.swarm.wire.message import Message
@@ -129,7 +129,8 @@ class Census:
         self._asking.add(peer)
         asked = packed(np.array(shards, np.uint16), self._shards)
         number = self._calls.number(partial(self._answer, peer, shards))
-        return Call(number, peer, Compare(asked, [b""] * len(shards)), self._timeout)
+        question = Compare(asked, [b""] * len(shards), job=self._job)
+        return Call(number, peer, question, self._timeout)
 
     def _answer(
         self, peer: Peer, shards: list[int], answer: Message | None, now: float

@@ -14,7 +14,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from giaann_p2p.errors import MessageError, UsageError
-from giaann_p2p.store.applied import WITHDRAWN
+from giaann_p2p.store.applied import PART_BYTES, PARTS, WITHDRAWN
 from giaann_p2p.store.layout import MOST_SHARDS
 from giaann_p2p.store.seal import MOST_WORDS, UNSEALED, Seal
 from giaann_p2p.swarm.wire.identity import PeerField
@@ -24,9 +24,10 @@ from giaann_p2p.swarm.wire.training_messages import Beat, BeatAck, Learn, LearnA
 from giaann_p2p.swarm.wire.withdrawn import MOST as MOST_ORPHANS
 from giaann_p2p.swarm.wire.withdrawn import Part as Orphaned
 
-VERSION = 3
+VERSION = 4
 """Version of the message formats. 2: many rows travel as a sheaf instead of a parcel. 3: large
-requests state how many bytes may come at once, and deltas are sealed."""
+requests state how many bytes may come at once, and deltas are sealed. 4: large sets of chunks are
+compared by parts."""
 MOST_BYTES = 8 << 20
 """Maximum length of one message, in bytes. Parts of a shard are smaller, and answers are cut before
 they grow this long."""
@@ -50,11 +51,19 @@ records of usual size. A larger directory is cut; only the DHT has all of it."""
 MOST_LISTED = 1 << 14
 """Maximum number of records in one page."""
 
+MANY_JOBS = 200
+"""Number of jobs beyond which sets of chunks are compared by parts: the digests of the parts take
+fewer bytes than half of such a set."""
+MOST_IN_PARTS = 8
+"""Maximum number of sets whose parts' digests one comparison has; others wait for the next one."""
+
 SALT_BYTES = 16
 _PROOF_BYTES = 32
 _MOST_PIECES = 1 << 16
 Shard = Annotated[int, msgspec.Meta(ge=0, lt=MOST_SHARDS)]
 _ONE_EACH = msgspec.Meta(max_length=MOST_SHARDS)
+_SIZE = PARTS * PART_BYTES
+_Parts = Annotated[bytes, msgspec.Meta(min_length=_SIZE, max_length=_SIZE)]
 
 
 class Push(Message, frozen=True, tag="push"):
@@ -148,12 +157,18 @@ class Nouns(Message, frozen=True, tag="nouns"):
 class Compare(Message, frozen=True, tag="compare"):
     """Anti-entropy request: which chunks has the receiver applied to some shards?
 
-    The sender includes digests of its own sets of chunks, so that only different sets are sent.
+    The sender includes digests of its own sets of chunks, so that only different sets are sent, and
+    of large sets only the parts that differ (see `Applied.parts`).
     """
 
     shards: bytes
     marks: Annotated[list[bytes], _ONE_EACH]
     """For each shard, the digest of the sender's set of chunks; empty where it has none."""
+    parts: Annotated[list[_Parts], msgspec.Meta(max_length=MOST_IN_PARTS)] | None = None
+    """The digests of the parts of some of the sender's sets. A large set that is compared with any
+    other one is only named, for the sender to ask again. None: send whole sets, however large."""
+    job: Job | None = None
+    """If given, only this job's chunks are wanted."""
 
 
 class Compared(Message, frozen=True, tag="compared"):
@@ -162,9 +177,13 @@ class Compared(Message, frozen=True, tag="compared"):
     states: bytes
     """For each requested shard, the letter of its `ReplicaState`."""
     which: Annotated[list[int], _ONE_EACH]
-    """For each requested shard, the index of its set in `sets`; -1 if it is equal, or absent."""
+    """For each requested shard, the index of its set in `sets`; -1 if it is equal, or absent; -2 if
+    it differs, and is so large that the digests of its parts must be sent first."""
     sets: Annotated[list[bytes], _ONE_EACH]
-    """The encoded sets of chunks; several shards may share one."""
+    """The encoded sets of chunks, whole or parts of them; several shards may share one."""
+    parts: Annotated[list[bytes], _ONE_EACH] = msgspec.field(default_factory=list)
+    """For each of `sets`, the numbers of the parts that it has, one byte each; empty if it is
+    whole. It is empty as a whole if all sets are whole."""
 
 
 class Fetch(Message, frozen=True, tag="fetch"):

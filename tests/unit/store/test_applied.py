@@ -9,7 +9,14 @@ import pytest
 from pyroaring import BitMap
 
 from giaann_p2p.errors import DamagedError, MessageError
-from giaann_p2p.store.applied import MOST_CHUNKS, MOST_JOBS, WITHDRAWN, Applied
+from giaann_p2p.store.applied import (
+    MOST_CHUNKS,
+    MOST_JOBS,
+    WITHDRAWN,
+    Applied,
+    differing,
+    digest_of,
+)
 from giaann_p2p.swarm.wire.messages import MOST_BYTES
 
 ONE, TWO = b"one job of many.", b"and another one."
@@ -104,7 +111,33 @@ def test_the_digest_follows_what_is_there() -> None:
     assert Applied.from_bytes(found.to_bytes()).digest == first
     assert found.plus(ONE, 1).digest == first
     assert found.plus(ONE, 2).digest == applied((ONE, 2), (ONE, 1), (TWO, 3)).digest != first
-    assert Applied().digest == hashlib.blake2b(b"\x90", digest_size=16).digest()
+    assert Applied().digest == hashlib.blake2b(bytes(4096), digest_size=16).digest()
+
+
+def test_the_digest_of_a_part_follows_the_jobs_of_one_first_byte() -> None:
+    jobs = [bytes([part, *range(at, at + 15)]) for at, part in enumerate((0, 1, 1, 7, 255))]
+    grown = Applied()
+    for number, job in enumerate(jobs * 2):
+        if number % 2:
+            assert len(grown.parts) == 4096  # what is known before is used for what comes after
+        before, grown = grown, grown.plus(job, number)
+        fresh = Applied.from_bytes(grown.to_bytes())
+        assert grown.parts == fresh.parts
+        assert grown.digest == fresh.digest == digest_of(grown.parts)
+        assert differing(before.parts, grown.parts) == [job[0]]
+    assert grown.parts[16 * 2 : 16 * 7] == bytes(16 * 5)
+    some = grown.of_parts([1, 9])
+    assert sorted(some) == sorted(jobs[1:3])
+    assert differing(some.parts, grown.parts) == [0, 7, 255]
+    without = grown.with_parts([1, 9], Applied())
+    assert differing(without.parts, grown.parts) == [1]
+    assert without.with_parts([1], some) == grown
+    assert all(without.of(job) is grown.of(job) for job in without)
+
+
+def test_one_jobs_chunks_are_a_set() -> None:
+    assert applied((ONE, 1), (TWO, 3)).of_job(ONE) == applied((ONE, 1))
+    assert applied((ONE, 1)).of_job(TWO) == Applied()
 
 
 def test_a_set_never_changes() -> None:

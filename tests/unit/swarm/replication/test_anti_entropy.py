@@ -2,9 +2,7 @@
 
 import pytest
 
-from giaann_p2p.errors import MessageError
-from giaann_p2p.swarm.replication import anti_entropy as module
-from giaann_p2p.swarm.replication.anti_entropy import words_of
+from giaann_p2p.swarm.replication import set_comparison
 from giaann_p2p.swarm.replication.peer_reports import PeerReport
 from giaann_p2p.swarm.wire.actions import Apply, Call
 from giaann_p2p.swarm.wire.messages import Compare, Compared, Offered, Pushed, Refusal
@@ -154,7 +152,8 @@ LIES = {
     "too few sets": lie(which=[-1] * 3),
     "too many sets": lie(which=[-1] * 5),
     "a set that is not there": lie(which=[0] * 4),
-    "a set before the first": lie(which=[-2] * 4, sets=[NOTHING]),
+    "a set before the first": lie(which=[-3] * 4, sets=[NOTHING]),
+    "parts of a set that is not there": lie(which=[0] * 4, sets=[NOTHING], parts=[b"", b""]),
     "a set that is none": lie(which=[0] * 4, sets=[b"none"]),
     "a set that nobody points to, and is none": lie(sets=[b""]),
     "a set of a job without a name": lie(which=[0] * 4, sets=[b"\x91\x92\xc4\x00\xc4\x00"]),
@@ -217,8 +216,11 @@ def test_times_of_who_is_no_partner_any_longer_are_forgotten() -> None:
         side.around.changes += 1
         side.tick(NOW + number)
         for call in list(side.calls):
-            side.answer(call, None, NOW + number)
+            assert isinstance(call.message, Compare)
+            count = len(call.message.marks)
+            side.answer(call, lie(states=b"r" * count, which=[-2] * count), NOW + number)
     assert len(side.core._anti_entropy._next) <= 4
+    assert len(side.core._anti_entropy._by_parts) == 3
 
 
 def test_two_that_have_the_same_have_nothing_more_to_say() -> None:
@@ -243,17 +245,59 @@ def test_chunks_go_both_ways_in_one_round() -> None:
     assert len(one.told(Apply)) == len(other.told(Apply)) == 1
 
 
-def test_an_answer_with_sets_of_more_jobs_together_than_one_may_have_is_none(
+def test_who_has_another_large_set_is_asked_by_parts_until_both_have_the_same(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(module, "MOST_JOBS", 3)
-    mine = {1: applied(0), 2: applied(0)}
-    sets = [
-        applied(1).plus(OTHER_JOB, 1).to_bytes(),
-        applied(2).to_bytes(),
-        applied(3).to_bytes(),
-    ]
-    words = words_of(Compared(b"rr", [0, 1], sets[:2]), [1, 2], mine, NOW)
-    assert words[2].chunks == applied(2)
-    with pytest.raises(MessageError, match="sets of over 3 jobs"):
-        words_of(Compared(b"rr", [0, 1], sets), [1, 2], mine, NOW)
+    monkeypatch.setattr(set_comparison, "MANY_JOBS", 0)
+    side, now = asking(), NOW
+    make_ready(side.core.replicas)
+    other = store(chunks=range(2))
+    there = Side(B, Around(A, B, C), other)
+    other.apply([update(7, *range(SHARDS))])
+    asked = list[int]()
+    for pause in (1.0, SETTINGS.compare_every, SETTINGS.compare_every, 0.0):
+        call = to(side, B)
+        assert isinstance(call.message, Compare)
+        assert call.message.parts is not None
+        asked.append(len(call.message.parts))
+        side.answer(call, sent(there.answers.to(call.message)), now)
+        for fetch in [call for call in side.calls if call.peer == B]:
+            side.answer(fetch, sent(there.answers.to(fetch.message)), now)
+        now += pause
+        side.tick(now)
+    assert asked == [0, 1, 1, 0]  # named; told; fetched and found to be the same; at rest
+    assert side.store.sets([0])[0] == applied(0, 1, 7)
+    assert side.around.suspected == []
+
+
+def test_sets_beyond_those_compared_by_parts_at_once_wait_for_the_next_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(set_comparison, "MANY_JOBS", 0)
+    monkeypatch.setattr(set_comparison, "MOST_IN_PARTS", 1)
+    around = Around(A, B)
+    side, other = Side(A, around, store(chunks=range(2))), store(chunks=range(2))
+    side.store.apply([update(5, 0)])
+    other.apply([update(7, *range(SHARDS))])
+    make_ready(side.core.replicas)
+    there = Side(B, around, other)
+    for when in (NOW, NOW + 1):  # a large set is asked for by parts at once
+        side.tick(when)
+        side.answer(to(side, B), sent(there.answers.to(to(side, B).message)), when)
+    assert side.core.reports.of(B, 0) is not None
+    assert side.core.reports.of(B, 1) is None
+    side.tick(NOW + 2)
+    assert compares(side) == []
+    side.tick(NOW + 1 + SETTINGS.compare_every)
+    side.answer(to(side, B), sent(there.answers.to(to(side, B).message)), NOW + 7)
+    assert side.core.reports.of(B, 1) is not None
+
+
+def test_who_names_large_sets_again_and_again_is_suspected() -> None:
+    side = asking()
+    side.answer(to(side, B), lie(which=[-2] * SHARDS), NOW)
+    assert side.around.suspected == []
+    assert side.core.reports.of(B, 0) is None
+    side.tick(NOW + 1)
+    side.answer(to(side, B), lie(which=[-2] * SHARDS), NOW + 1)
+    assert side.around.suspected == [B]

@@ -87,7 +87,7 @@ def test_every_owner_is_asked_once_for_all_that_is_its_own() -> None:
     placement = one.around.placement(NOW)
     for call in one.calls:
         owned = placement.shards_of(call.peer)
-        assert call.message == Compare(packed(owned, SHARDS), [b""] * len(owned))
+        assert call.message == Compare(packed(owned, SHARDS), [b""] * len(owned), job=JOB)
         assert call.timeout == 4.0
     assert one.tick(NOW + 3) == []  # all are still being asked
 

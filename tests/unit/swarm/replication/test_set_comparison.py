@@ -1,0 +1,201 @@
+"""Sets of chunks are compared by parts: what is asked, what is sent, and what it means."""
+
+import random
+from collections.abc import Iterable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pyroaring import BitMap
+
+from giaann_p2p.errors import MessageError
+from giaann_p2p.store.applied import Applied
+from giaann_p2p.swarm.replication import set_comparison
+from giaann_p2p.swarm.replication.peer_reports import PeerReport
+from giaann_p2p.swarm.replication.set_comparison import (
+    about,
+    answer_to,
+    question_of,
+    words_of,
+)
+from giaann_p2p.swarm.wire.messages import (
+    MANY_JOBS,
+    MOST_IN_PARTS,
+    Compare,
+    Compared,
+    decode,
+    encode,
+)
+from giaann_p2p.swarm.wire.replica import ReplicaState
+from tests.helpers_swarm import OTHER_JOB, applied
+
+SHARDS = 16
+JOBS = [random.Random(number).randbytes(16) for number in range(2000)]
+
+
+def of_jobs(count: int, *more: tuple[int, int]) -> Applied:
+    """Return a set of the first chunk of so many jobs, and of further chunks."""
+    found = Applied({job: BitMap([0]) for job in JOBS[:count]})
+    for job, chunk in more:
+        found = found.plus(JOBS[job], chunk)
+    return found
+
+
+def told(
+    mine: dict[int, Applied], theirs: dict[int, Applied], shards: Iterable[int] = ()
+) -> tuple[dict[int, Applied], Compare, Compared]:
+    """Return the sets that a comparison tells, with the question and the answer, as they travel."""
+    question = decode(encode(question_of(mine, SHARDS, shards)))
+    assert isinstance(question, Compare)
+    answer = answer_to(question, list(mine), theirs, lambda _: ReplicaState.READY)
+    answer = decode(encode(answer))  # type: ignore[assignment]
+    words = words_of(answer, list(mine), mine, 1.0, question.parts)
+    return {shard: word.chunks for shard, word in words.items()}, question, answer
+
+
+def test_of_large_sets_only_the_parts_that_differ_travel() -> None:
+    mine = dict.fromkeys(range(3), of_jobs(1000, (3, 1), (4, 1)))
+    theirs = dict.fromkeys(range(3), of_jobs(1000, (4, 2), (1500, 0)))
+    words, question, answer = told(mine, theirs)
+    assert (words, question.parts, answer.which) == ({}, [], [-2, -2, -2])
+    words, question, answer = told(mine, theirs, range(3))
+    assert words == theirs
+    assert answer.which == [0, 0, 0]
+    assert words[0] is words[1]  # shards with equal sets go on sharing one
+    assert 4096 < len(encode(question)) < 4300
+    assert len(encode(answer)) < 1500 < 39_000 < len(theirs[0].to_bytes())
+
+
+def test_equal_sets_need_neither_parts_nor_sets() -> None:
+    one = of_jobs(1000)
+    for shards in ((), (5,)):
+        words, _, answer = told({5: one}, {5: of_jobs(1000)}, shards)
+        assert words[5] is one
+        assert answer == Compared(b"r", [-1], [])
+
+
+def test_who_has_no_large_set_gets_all_parts_of_one() -> None:
+    for mine in (Applied(), of_jobs(MANY_JOBS)):
+        theirs = {0: of_jobs(MANY_JOBS + 1)}
+        words, _, answer = told({0: mine}, theirs)
+        assert (words, answer.which) == ({}, [-2])
+        words, _, _ = told({0: mine}, theirs, [0])
+        assert words == theirs
+
+
+def test_small_sets_are_sent_whole_at_once() -> None:
+    words, question, answer = told({0: of_jobs(1000)}, {0: of_jobs(MANY_JOBS)})
+    assert question.parts == answer.parts == []
+    assert words == {0: of_jobs(MANY_JOBS)}
+
+
+def test_who_knows_no_parts_gets_whole_sets() -> None:
+    question = Compare(question_of({0: Applied()}, SHARDS, ()).shards, [b""])
+    answer = answer_to(question, [0], {0: of_jobs(1000)}, lambda _: ReplicaState.READY)
+    assert answer == Compared(b"r", [0], [of_jobs(1000).to_bytes()])
+
+
+def test_sets_that_wait_for_parts_come_first_and_those_that_still_differ_next() -> None:
+    many = MOST_IN_PARTS + 2
+    mine = {shard: of_jobs(300, (shard, 5)) for shard in range(many)} | {many: of_jobs(3)}
+    theirs = dict.fromkeys(range(many), of_jobs(301)) | {many: of_jobs(4)}
+    words, _, _ = told(mine, theirs)
+    assert words == {many: of_jobs(4)}  # which are few
+    shards = set_comparison.by_parts(mine, _reports(words))
+    assert shards == list(range(many))
+    words, question, answer = told(mine, theirs, shards)
+    assert question.parts == [mine[shard].parts for shard in range(MOST_IN_PARTS)]
+    assert len(encode(answer)) < 9000 < len(theirs[0].to_bytes())
+    shards = set_comparison.by_parts(mine, _reports(words))
+    assert shards == [many - 2, many - 1, *range(MOST_IN_PARTS)]
+    again, _, _ = told(mine, theirs, shards)
+    assert words | again == theirs
+
+
+def test_sets_of_which_one_is_large_are_compared_by_parts() -> None:
+    large, small = of_jobs(MANY_JOBS + 1), of_jobs(MANY_JOBS)
+    mine = {0: large, 1: small, 2: large, 3: small}
+    words = _reports({0: small, 1: large, 2: large, 3: of_jobs(2)})
+    assert set_comparison.by_parts(mine, words) == [0, 1]
+
+
+def _reports(words: dict[int, Applied]) -> dict[int, PeerReport]:
+    return {shard: PeerReport(ReplicaState.READY, one, 0.0) for shard, one in words.items()}
+
+
+_SETS = st.dictionaries(
+    st.sampled_from([bytes([part]) * 16 for part in (0, 1, 2, 255)] + [b"\1" * 15 + b"\2"]),
+    st.sets(st.sampled_from([0, 1, 70_000]), min_size=1),
+).map(lambda sets: Applied({job: BitMap(chunks) for job, chunks in sets.items()}))
+_HELD = st.dictionaries(st.integers(0, 4), _SETS).map(lambda held: dict(sorted(held.items())))
+
+
+@given(_HELD, _HELD)
+def test_whatever_two_peers_hold_is_told_at_the_second_question(
+    mine: dict[int, Applied], theirs: dict[int, Applied]
+) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(set_comparison, "MANY_JOBS", 0)
+        words, _, _ = told(mine, theirs)
+        again, _, _ = told(mine, theirs, mine)
+    expected = {shard: theirs.get(shard, Applied()) for shard in mine}
+    assert again == expected
+    assert {shard: expected[shard] for shard in words} == words
+    for shard, chunks in again.items():
+        assert chunks.digest == expected[shard].digest
+        assert len(chunks) == len(expected[shard])
+
+
+def test_only_one_jobs_chunks_are_told_to_who_wants_no_others() -> None:
+    one = of_jobs(1000, (3, 7))
+    held = about(JOBS[3], {0: one, 1: one, 2: of_jobs(2)})
+    assert held == {0: Applied({JOBS[3]: BitMap([0, 7])}), 1: held[0], 2: Applied()}
+    assert held[0] is held[1]
+
+
+def test_an_answer_by_parts_that_is_none_is_refused() -> None:
+    mine = {0: of_jobs(1000)}
+    job = JOBS[0]
+    right = Applied({job: BitMap([0, 1])}).to_bytes()
+    assert words_of(Compared(b"r", [0], [right], [job[:1]]), [0], mine, 0.0)
+    assert words_of(Compared(b"r", [-2], []), [0], mine, 0.0, [of_jobs(3).parts]) == {}
+    with pytest.raises(MessageError, match="asks for what it has"):
+        words_of(Compared(b"r", [-2], []), [0], mine, 0.0, [mine[0].parts])
+    for answer in (
+        Compared(b"r", [-2], []),  # whole sets were wanted
+        Compared(b"r", [-3], []),
+        Compared(b"r", [0], [right], [b"", b""]),
+        Compared(b"r", [0], [right], [bytes([job[0] ^ 1])]),  # a job of another part
+    ):
+        with pytest.raises(MessageError, match="comparison"):
+            words_of(answer, [0], mine, 0.0)
+
+
+def test_putting_sets_together_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(set_comparison, "_MOST_JOINED", 3500)
+    mine, parts = {shard: of_jobs(1000) for shard in range(4)}, bytes([0])
+    sets = [Applied().to_bytes()] * 4
+    for count in (3, 4):
+        answer = Compared(b"r" * count, list(range(count)), sets, [parts] * 4)
+        shards = list(range(count))
+        if count == 3:
+            assert len(words_of(answer, shards, mine, 0.0)) == 3
+            continue
+        with pytest.raises(MessageError, match="too many sets of different parts"):
+            words_of(answer, shards, mine, 0.0)
+
+
+def test_an_answer_with_sets_of_more_jobs_together_than_one_may_have_is_none(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(set_comparison, "MOST_JOBS", 3)
+    mine = {1: of_jobs(1), 2: of_jobs(1)}
+    sets = [
+        applied(1).plus(OTHER_JOB, 1).to_bytes(),
+        applied(2).to_bytes(),
+        applied(3).to_bytes(),
+    ]
+    words = words_of(Compared(b"rr", [0, 1], sets[:2]), [1, 2], mine, 1.0)
+    assert words[2].chunks == applied(2)
+    with pytest.raises(MessageError, match="sets of over 3 jobs"):
+        words_of(Compared(b"rr", [0, 1], sets), [1, 2], mine, 1.0)
