@@ -19,7 +19,8 @@ from giaann_p2p.net.streams import StreamTransport
 from giaann_p2p.net.transport import Peer
 
 LOOPBACK = ("/ip4/127.0.0.1/tcp/0",)
-SWIFT = TransportLimits(drain_within=0.2, linger=0.2)
+SWIFT = TransportLimits(drain_within=0.2, linger=0.2, dial_within=30.0)
+"""Limits for tests: connections end soon, and a busy machine has time to make one."""
 _PATIENCE = 3.0
 
 
