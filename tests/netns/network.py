@@ -116,8 +116,16 @@ class Host(Namespace):
     @property
     def received(self) -> int:
         """How many bytes have come to it over its line."""
+        return self._passed("rx")
+
+    @property
+    def sent(self) -> int:
+        """How many bytes have left it over its line."""
+        return self._passed("tx")
+
+    def _passed(self, way: str) -> int:
         (interface,) = json.loads(self.run("ip", "-s", "-j", "link", "show", "eth0"))
-        return int(interface["stats64"]["rx"]["bytes"])
+        return int(interface["stats64"][way]["bytes"])
 
     def _plug_in(self) -> None:
         peer = ("peer", "name", "eth0", "netns", str(self.holder))

@@ -2,12 +2,18 @@
 
 import asyncio
 import time
+from itertools import islice
 from pathlib import Path
 
 import pytest
 
 from giaann_p2p.client.session import Session
+from giaann_p2p.model.delta import total
+from giaann_p2p.model.learn import learn
+from giaann_p2p.model.spec import CHUNK
+from giaann_p2p.store.codec.parcel import encode
 from giaann_p2p.store.transfer import Export
+from tests.benchmarks.zipf import Zipf
 from tests.e2e.material import WIKI, Material, Wiki, made_up
 from tests.e2e.writer import settled
 from tests.netns.conftest import NewSwarm
@@ -20,6 +26,8 @@ RATE = "1mbit"
 CONNECTIONS = 600_000
 REPLICAS = 3
 MOST_TIMES = 2.0
+SENTENCES = 1024
+MOST_TIMES_SENT = 1.2
 JOB = b"made-up sentences"[:16]
 AT_ONCE = 4
 
@@ -65,6 +73,26 @@ def test_a_peer_joins_over_a_thin_line(new_swarm: NewSwarm) -> None:
         visitor.do(settled(visitor.visiting, material, peers=4))
         told = swarm.told("status", host=thin)
         assert told["verdict"] == "healthy"
+
+
+def test_a_large_chunk_leaves_once_over_a_thin_line(new_swarm: NewSwarm) -> None:
+    with new_swarm(founding=("--chunk", str(SENTENCES))) as swarm:
+        visitor = swarm.visitor()
+        manifest = visitor.visiting.manifest
+        chunks = islice(Zipf().chunks(manifest.spec, 1), SENTENCES // CHUNK)
+        delta = total([learn(one, manifest.spec) for one in chunks])
+        material = Material([delta], manifest.spec, manifest.layout)
+        size = len(encode(delta))
+        visitor.host.bandwidth(RATE)
+        before, began = visitor.host.sent, time.monotonic()
+        visitor.do(pushed(visitor.visiting, material))
+        seconds, left = time.monotonic() - began, visitor.host.sent - before
+        print(
+            f"\na chunk of {size / 1e6:.2f} MB was committed over a line of {RATE} in"
+            f" {seconds:.1f} s; {left / size:.2f} times as much left"
+        )
+        assert left <= MOST_TIMES_SENT * size
+        visitor.do(settled(visitor.visiting, material, peers=3))
 
 
 def bytes_of(material: Material) -> int:

@@ -8,6 +8,9 @@ rows carry their authors' signatures, and each holder acknowledges its own copy 
 the rows from here if it could not fetch them, if a seed is silent, or if they are so few that
 telling where they are costs as much.
 
+A small push has a fixed time, and a large one as much more as the line needs (see `uplink`). So
+does its seed, because other seeds would take their part of a thin line.
+
 A peer that does not answer is retried with exponential backoff. If the placement changes, the new
 owners get the chunk, too. A peer that names a retry time is retried then, without blame (see
 `push_budget`). A chunk that arrives twice counts once, so a lost answer does no harm.
@@ -40,6 +43,7 @@ from giaann_p2p.store.layout import Shards, among
 from giaann_p2p.swarm.members.peers_view import PeersView
 from giaann_p2p.swarm.training.pushed_chunk import Cut, PushedChunk
 from giaann_p2p.swarm.training.seed_backoff import SeedBackoff
+from giaann_p2p.swarm.training.uplink import Sending, Uplink, thin_line
 from giaann_p2p.swarm.wire.actions import Call
 from giaann_p2p.swarm.wire.identity import Peer
 from giaann_p2p.swarm.wire.message import Message
@@ -50,9 +54,11 @@ from giaann_p2p.swarm.wire.voucher import Sealing
 
 _MOST_PARCEL = MOST_BYTES // 2
 _SEED_WITHIN = 1.0
-"""Seconds that a seed has before the other holders of its shards get the rows from here, too."""
+"""Seconds that the seed of a small push has before the other holders of its shards get the rows
+from here, too."""
 _FETCHED_WITHIN = 2.5
-"""Timeout in seconds of telling a peer to fetch rows; after it, the rows are sent from here."""
+"""Timeout in seconds of telling a peer to fetch rows, if they are few; after it, the rows are sent
+from here."""
 FEW_BYTES = 2048
 """Size of a push in bytes below which its rows are sent to each holder from here."""
 
@@ -72,8 +78,8 @@ WriteAction = Call | Committed
 class Writer:
     """Pushes chunks to the holders of all shards, several chunks at a time.
 
-    `timeout` is that of one push, in seconds. Rows of fewer bytes than `few` are sent from here to
-    each holder.
+    `timeout` is that of one small push, in seconds. Rows of fewer bytes than `few` are sent from
+    here to each holder.
     """
 
     def __init__(
@@ -86,7 +92,7 @@ class Writer:
     ) -> None:
         self._shards, self._quorum, self._timeout = shards, quorum, timeout
         self._others, self._few = others, few
-        self._apart = SeedBackoff()
+        self._apart, self._uplink = SeedBackoff(), Uplink()
         self._calls = PendingCalls[Message | None, WriteAction]()
         self._chunks: dict[tuple[bytes, int], PushedChunk] = {}
 
@@ -145,10 +151,12 @@ class Writer:
                 continue
             serves = partial(self._serves, peer, now)
             for seed, shards in chunk.ways(peer, self._few, serves, now):
-                if seed is None:
-                    calls.append(self._push(chunk, peer, shards, now))
-                else:
+                if seed is not None:
                     calls.append(self._push_from(chunk, peer, shards, seed))
+                elif self._uplink.is_taken(chunk.density * len(shards)):
+                    chunk.waiting.add(peer)
+                else:
+                    calls.append(self._push(chunk, peer, shards, now))
         return calls
 
     def _serves(self, peer: Peer, now: float, seed: Peer) -> bool:
@@ -161,12 +169,15 @@ class Writer:
             shards = shards[: len(shards) // 2]  # the others are pushed after the answer
             parcel = chunk.cut(shards)
         seal = chunk.seal(shards)
-        chunk.sent += len(parcel) + seal.size
+        size = len(parcel) + seal.size
+        chunk.sent += size
         chunk.density, chunk.vouchers = len(parcel) / len(shards), seal.words
-        chunk.asks(peer, shards, now + _SEED_WITHIN)
-        number = self._calls.number(partial(self._on_answer, chunk, peer, shards))
+        chunk.asks(peer, shards, now + _SEED_WITHIN + self._uplink.more(size))
+        is_suspected = not self._others.not_suspected(peer, now)
+        sending = self._uplink.begin(size, self._timeout, now, is_suspected)
+        number = self._calls.number(partial(self._on_answer, chunk, peer, shards, sending))
         question = Push(chunk.job, chunk.chunk, packed(shards, self._shards), parcel, seal)
-        return Call(number, peer, question, self._timeout)
+        return Call(number, peer, question, sending.within)
 
     def _push_from(self, chunk: PushedChunk, peer: Peer, shards: Shards, seed: Peer) -> Call:
         told = packed(shards, self._shards)
@@ -174,11 +185,19 @@ class Writer:
         chunk.asks(peer, shards, 0.0)
         number = self._calls.number(partial(self._on_fetched, chunk, peer, shards, seed))
         question = PushFrom(chunk.job, chunk.chunk, told, seed, chunk.vouchers)
-        return Call(number, peer, question, _FETCHED_WITHIN)
+        within = _FETCHED_WITHIN + thin_line(chunk.density * len(shards))
+        return Call(number, peer, question, within)
 
     def _on_answer(
-        self, chunk: PushedChunk, peer: Peer, pushed: Shards, answer: Message | None, now: float
+        self,
+        chunk: PushedChunk,
+        peer: Peer,
+        pushed: Shards,
+        sending: Sending,
+        answer: Message | None,
+        now: float,
     ) -> list[WriteAction]:
+        self._uplink.end(sending, now, was_answered=answer is not None)
         chunk.heard(peer, pushed, was_seed=True)
         complete = False
         try:

@@ -599,3 +599,119 @@ def test_a_pair_of_which_one_could_not_fetch_is_left_alone_for_a_while() -> None
     assert bring(18, NOW + 48, None) == (A, EVERY)
     assert bring(21, NOW + 64, Pushed(ALL)) == (A, EVERY)  # it had worked meanwhile
     assert len(one.committed) == 7
+
+
+# Large pushes, and the line that they leave over.
+
+MEGABIT = 1e6 / 8
+
+
+def large(one: Writing, size: int, chunk: int = 3, now: float = NOW) -> None:
+    """Begin to push a chunk with so many bytes of rows."""
+
+    def cut(numbers: Shards) -> bytes:
+        return bytes(size * len(numbers) // SHARDS)
+
+    one.do(one.writer.push(JOB, chunk, cut, sealed(JOB, chunk), now))
+
+
+def answer_over(one: Writing, rate: float, now: float) -> float:
+    """Bring what is asked over a line that all pushes share; return when the last one has ended.
+
+    Whatever is not there in time was sent in vain. To fetch rows from a seed takes a second.
+    """
+    begun = {call.number: now for call in one.calls}
+    sent = dict.fromkeys(begun, 0.0)
+    while one.calls:
+        now += 0.05
+        assert now < NOW + 300
+        sending = [call for call in one.calls if isinstance(call.message, Push)]
+        for call in list(one.calls):
+            message, passed = call.message, now - begun.setdefault(call.number, now)
+            assert isinstance(message, Push | PushFrom)
+            if isinstance(message, Push):
+                share = 0.05 * rate / len(sending)
+                sent[call.number] = sent.get(call.number, 0.0) + share
+                is_there = sent[call.number] >= len(message.parcel)
+            else:
+                is_there = passed >= 1.0
+            if is_there or passed >= call.timeout:
+                one.calls.remove(call)
+                answer = Pushed(message.shards) if is_there else None
+                one.do(one.writer.answered(call.number, answer, now))
+        one.tick(now)
+    return now - NOW
+
+
+@pytest.mark.parametrize("chunks", [1, 6])
+def test_large_chunks_get_over_a_thin_line_once(chunks: int) -> None:
+    one, size = Writing(A, B, C), 870_000
+    for chunk in range(chunks):
+        large(one, size, chunk)
+    seconds = answer_over(one, MEGABIT, NOW)
+    assert len(one.committed) == chunks
+    assert sum(one.sent) <= 1.01 * chunks * size
+    assert seconds <= 9.0 * chunks
+
+
+@pytest.mark.parametrize(("rate", "times"), [(0.3 * MEGABIT, 2.1), (0.5 * MEGABIT, 1.1)])
+def test_they_get_over_a_thinner_one_too_if_not_at_once(rate: float, times: float) -> None:
+    one, size = Writing(A, B, C), 870_000
+    large(one, size)
+    answer_over(one, rate, NOW)
+    assert len(one.committed) == 1
+    assert one.sent[0] <= times * size
+    assert one.around.suspected == ([A] if times > 2 else [])
+
+
+def test_the_others_wait_for_the_seed_of_a_large_push() -> None:
+    one = Writing(A, B, C)
+    large(one, 1 << 20)
+    (call,) = one.calls
+    assert (call.peer, round(call.timeout)) == (A, 21)
+    assert one.tick(NOW + 17.0) == []
+    assert one.tick(NOW + 20.0) == []  # its second is over, but the line is still taken
+    one.answer(A, None, NOW + 21.0)
+    assert asked(one) == {B: (None, EVERY)}
+    one.answer(B, Pushed(ALL), NOW + 30.0)
+    assert asked(one)[C] == (B, EVERY)
+    assert [round(call.timeout) for call in one.calls if call.peer == C] == [19]
+
+
+def test_a_seed_that_cannot_be_reached_says_nothing_about_the_line() -> None:
+    one = Writing(A, B, C)
+    large(one, 1 << 20)
+    one.answer(A, None, NOW + 0.1)
+    assert [(call.peer, round(call.timeout)) for call in one.calls] == [(B, 21)]
+
+
+def test_on_a_fast_line_a_dead_seed_of_a_large_push_is_noticed_soon() -> None:
+    one = Writing(A, B, C)
+    large(one, 1 << 20)
+    one.answer(A, Pushed(ALL), NOW + 0.1)
+    for peer in (B, C):
+        one.answer(peer, Pushed(ALL), NOW + 0.2)
+    large(one, 1 << 20, chunk=6, now=NOW + 1)
+    (call,) = one.calls
+    assert (call.peer, round(call.timeout, 1)) == (A, 5.0)
+    assert one.tick(NOW + 3.0) == []
+    assert one.tick(NOW + 3.1) == [B]
+    one.answer(B, Pushed(ALL), NOW + 3.2)
+    assert asked(one)[C] == (B, EVERY)
+
+
+def test_only_large_pushes_wait_for_each_other() -> None:
+    one = Writing(A, B, C)
+    large(one, 1 << 20, chunk=3)
+    large(one, 1 << 20, chunk=6)
+    assert asked(one) == {A: (None, EVERY)}
+    one.answer(A, Pushed(ALL), NOW + 8.0)
+    assert asked(one) == dict.fromkeys((B, C), (A, EVERY))
+    assert one.tick(NOW + 8.1) == [A]  # the other one
+    one.push(chunk=1, now=NOW + 8.2)
+    assert one.tick(NOW + 8.2) == []  # nobody knows yet that it is small
+    large(one, 1 << 20, chunk=9, now=NOW + 8.3)
+    while one.calls:
+        one.answer(one.calls[0].peer, Pushed(ALL), NOW + 16.0)
+        one.tick(NOW + 16.0)
+    assert {done.chunk for done in one.committed} == {1, 3, 6, 9}
