@@ -2,6 +2,7 @@
 
 import pytest
 
+from giaann_p2p.store.layout import Layout
 from giaann_p2p.swarm.replication import pushes as module
 from giaann_p2p.swarm.replication.answers import Answers
 from giaann_p2p.swarm.replication.delta_checks import DeltaChecks
@@ -97,6 +98,15 @@ def test_who_gets_no_rows_says_so_and_blames_nobody(answer: Message | None) -> N
     assert not said.again
     assert side.store.sets(ALL) == before
     assert side.around.suspected == []
+
+
+@pytest.mark.parametrize(
+    ("sentences", "seconds"), [(64, 2.0), (128, 4.0), (1024, 32.7), (16_384, 524.2)]
+)
+def test_the_rows_of_a_larger_chunk_may_take_longer(sentences: int, seconds: float) -> None:
+    side = side_of(TERMS._replace(layout=Layout(shards=SHARDS, sentences=sentences)))
+    ask(side, push_from(B, 0, 2))
+    assert [call.timeout for call in side.calls] == [pytest.approx(seconds, abs=0.1)]
 
 
 def test_of_rows_that_came_in_part_only_these_are_acknowledged() -> None:
