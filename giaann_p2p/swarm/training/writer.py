@@ -52,7 +52,9 @@ from giaann_p2p.swarm.wire.pending import PendingCalls
 from giaann_p2p.swarm.wire.shardset import packed, unpacked
 from giaann_p2p.swarm.wire.voucher import Sealing
 
-_MOST_PARCEL = MOST_BYTES // 2
+_MOST_ROWS = MOST_BYTES - (64 << 10)
+"""Maximum size in bytes of the rows of a push and of their seal. The rest of a message has at most
+9 KiB: the set of shards, and a few names and numbers."""
 _SEED_WITHIN = 1.0
 """Seconds that the seed of a small push has before the other holders of its shards get the rows
 from here, too."""
@@ -164,12 +166,10 @@ class Writer:
         return self._others.not_suspected(seed, now) and not self._apart.holds(seed, peer, now)
 
     def _push(self, chunk: PushedChunk, peer: Peer, shards: Shards, now: float) -> Call:
-        parcel = chunk.cut(shards)
-        while len(parcel) > _MOST_PARCEL and len(shards) > 1:
+        parcel, seal = chunk.cut(shards), chunk.seal(shards)
+        while (size := len(parcel) + seal.size) > _MOST_ROWS and len(shards) > 1:
             shards = shards[: len(shards) // 2]  # the others are pushed after the answer
-            parcel = chunk.cut(shards)
-        seal = chunk.seal(shards)
-        size = len(parcel) + seal.size
+            parcel, seal = chunk.cut(shards), chunk.seal(shards)
         chunk.sent += size
         chunk.density, chunk.vouchers = len(parcel) / len(shards), seal.words
         chunk.asks(peer, shards, now + _SEED_WITHIN + self._uplink.more(size))

@@ -5,12 +5,24 @@ import random
 import pytest
 
 from giaann_p2p.model.digest import digest
-from giaann_p2p.store.layout import Shards
+from giaann_p2p.store.applied import WITHDRAWN
+from giaann_p2p.store.layout import MOST_SHARDS, Shards
+from giaann_p2p.store.seal import MOST_WORDS, Seal
+from giaann_p2p.swarm.members.placement import Placement
 from giaann_p2p.swarm.training import writer
 from giaann_p2p.swarm.training.writer import FEW_BYTES, Committed, WriteAction, Writer
 from giaann_p2p.swarm.wire.actions import Call, Reply
 from giaann_p2p.swarm.wire.message import Message
-from giaann_p2p.swarm.wire.messages import Push, Pushed, PushFrom, Refusal
+from giaann_p2p.swarm.wire.messages import (
+    MOST_BYTES,
+    Fetched,
+    Piece,
+    Push,
+    Pushed,
+    PushFrom,
+    Refusal,
+    encode,
+)
 from giaann_p2p.swarm.wire.shardset import packed, unpacked
 from tests.helpers_swarm import (
     JOB,
@@ -25,6 +37,7 @@ from tests.helpers_swarm import (
     C,
     D,
     Side,
+    applied,
     sealed,
     shards,
     store,
@@ -215,7 +228,7 @@ def test_any_kind_of_message_but_two_is_suspicious() -> None:
 def test_what_is_too_large_for_one_message_goes_shard_by_shard(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(writer, "_MOST_PARCEL", 0)
+    monkeypatch.setattr(writer, "_MOST_ROWS", 0)
     one = Writing(A, B)
     one.push()
     for shard in range(SHARDS):
@@ -236,7 +249,8 @@ def test_what_is_too_large_is_halved_until_it_fits(
     monkeypatch: pytest.MonkeyPatch, less: int, wanted: list[int]
 ) -> None:
     chunk = 2  # it has something for each shard
-    monkeypatch.setattr(writer, "_MOST_PARCEL", len(LESSONS.parcel(chunk, shards(0, 1))) - less)
+    most = len(LESSONS.parcel(chunk, two := shards(0, 1))) + sealed(JOB, chunk)(two).size
+    monkeypatch.setattr(writer, "_MOST_ROWS", most - less)
     one = Writing(A, B)
     one.push(chunk)
     assert one.pushed(A) == wanted
@@ -245,7 +259,8 @@ def test_what_is_too_large_is_halved_until_it_fits(
 
 
 def test_what_is_cut_by_shards_arrives(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(writer, "_MOST_PARCEL", len(LESSONS.parcel(1, shards(0, 1))))
+    most = len(LESSONS.parcel(1, two := shards(0, 1))) + sealed(JOB, 1)(two).size
+    monkeypatch.setattr(writer, "_MOST_ROWS", most)
     one = Writing(A, B, C, D)
     sides = {peer: Side(peer, one.around, store()) for peer in (A, B, C, D)}
     one.push()
@@ -715,3 +730,28 @@ def test_only_large_pushes_wait_for_each_other() -> None:
         one.answer(one.calls[0].peer, Pushed(ALL), NOW + 16.0)
         one.tick(NOW + 16.0)
     assert {done.chunk for done in one.committed} == {1, 3, 6, 9}
+
+
+@pytest.mark.parametrize("more", [0, 1])
+def test_the_longest_push_fits_into_a_message(more: int) -> None:
+    """So does the answer with what is fetched of it, which has the same rows and seal."""
+    placement = Placement.of(dict.fromkeys([A, B], 1), MOST_SHARDS, 1)
+    around = Around(A, B)
+    around.placement = lambda now: placement  # type: ignore[method-assign]
+    seal = Seal(bytes(MOST_WORDS), bytes(1 << 17), bytes(1 << 18))
+    most = writer._MOST_ROWS - seal.size
+    own = len(placement.shards_of(A))
+
+    def cut(numbers: Shards) -> bytes:
+        return bytes(most + more if len(numbers) == own else most)
+
+    one = Writer(MOST_SHARDS, 1, around, 4.0)
+    calls = one.push(JOB, WITHDRAWN - 2, cut, lambda _: seal, NOW)
+    push = next(call.message for call in calls if isinstance(call, Call) and call.peer == A)
+    assert isinstance(push, Push)
+    assert len(push.parcel) == most
+    assert len(unpacked(push.shards, MOST_SHARDS)) == (own // 2 if more else own)
+    assert len(push.shards) == 1 + MOST_SHARDS // 8  # no set of shards is longer
+    assert MOST_BYTES - (64 << 10) <= len(encode(push)) <= MOST_BYTES
+    piece = Piece(JOB, WITHDRAWN - 2, push.shards, push.parcel, seal)
+    assert len(encode(Fetched([piece], applied(1).to_bytes()))) <= MOST_BYTES
