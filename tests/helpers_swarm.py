@@ -106,6 +106,7 @@ class Around:
     """Surroundings that are what a test says, and note what they are told."""
 
     def __init__(self, *members: Peer) -> None:
+        self.me = D
         self.capacities: dict[Peer, int] = dict.fromkeys(members, 1 << 30)
         self.ready_at: dict[int, list[Peer]] = {}
         self.syncing_at: dict[int, list[Peer]] = {}

@@ -1,6 +1,6 @@
 """Reads rows from their owners: the shell around `swarm.reading.reader`.
 
-The fastest owner is asked first, and a second one if the first is late (a hedge). A single timer is
+One of the quickest owners is asked first, and another if it is late (a hedge). A single timer is
 set to the next hedge or timeout of all reads. Some or all rows may be compared between owners; an
 owner that is caught returning wrong rows is named in the log.
 """

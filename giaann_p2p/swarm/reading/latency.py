@@ -1,10 +1,11 @@
-"""Latencies of peers, which decide which peer to ask first and when to hedge with a second one.
+"""Latencies of peers, which decide which peers to ask first and when to hedge with another one.
 
 Samples older than a minute do not count, so a peer that was slow or away is tried again.
 """
 
 from bisect import bisect_left, insort
 from collections import deque
+from collections.abc import Iterable
 
 from giaann_p2p.swarm.wire.identity import Peer
 
@@ -35,11 +36,11 @@ class _Times:
         self._took.append((now, seconds))
         insort(self._sorted, seconds)
 
-    def quantile(self, share: float, now: float) -> float:
+    def quantile(self, share: float, now: float) -> float | None:
         while self._took and now - self._took[0][0] > _COUNTS:
             self._forget()
         seconds = self._sorted
-        return seconds[int(share * (len(seconds) - 1))] if seconds else _UNKNOWN
+        return seconds[int(share * (len(seconds) - 1))] if seconds else None
 
     def _forget(self) -> None:
         _, seconds = self._took.popleft()
@@ -64,12 +65,23 @@ class Latencies:
 
     def usual(self, peer: Peer, now: float) -> float:
         """Return the median latency of a peer in seconds, or a guess if there are no samples."""
-        return self._quantile(peer, 0.5, now)
+        return self.usual_of([peer], now)[peer]
+
+    def usual_of(self, peers: Iterable[Peer], now: float) -> dict[Peer, float]:
+        """Return the median latency of each peer in seconds.
+
+        A peer without samples is taken to be as quick as the quickest one, so that it is tried.
+        """
+        found = {peer: self._quantile(peer, 0.5, now) for peer in peers}
+        known = [seconds for seconds in found.values() if seconds is not None]
+        new = min([_UNKNOWN, *known])
+        return {peer: new if seconds is None else seconds for peer, seconds in found.items()}
 
     def late(self, peer: Peer, now: float) -> float:
         """Return a peer's hedging delay: the seconds after which another peer is asked as well."""
-        return min(max(_LEAST_LATE, self._quantile(peer, _LATE, now)), _MOST_LATE)
+        late = self._quantile(peer, _LATE, now)
+        return min(max(_LEAST_LATE, _UNKNOWN if late is None else late), _MOST_LATE)
 
-    def _quantile(self, peer: Peer, share: float, now: float) -> float:
+    def _quantile(self, peer: Peer, share: float, now: float) -> float | None:
         times = self._times.get(peer)
-        return _UNKNOWN if times is None else times.quantile(share, now)
+        return None if times is None else times.quantile(share, now)

@@ -1,14 +1,15 @@
 """The reader: hedged reads of rows from storage peers.
 
-The fastest peer is asked first, and a second one if the first one is late. For each shard, peers
-are asked in this order:
+One of the quickest peers is asked first, and a second one if the first one is late. For each shard,
+peers are asked in this order:
 1. owners that announce the shard as ready;
 2. other peers that announce the shard as ready: their rows may be outdated, because these peers get
    no more updates;
 3. owners that do not announce the shard as ready: such an owner may have just come back, and be the
    only peer left, because announcements are some seconds old; if it lacks the shard, it says so;
 4. peers that failed to answer: they may be back when all others are gone.
-Peers that returned wrong rows are not asked at all until their backoff ends.
+Peers that returned wrong rows are not asked at all until their backoff ends. Peers of one kind that
+are about equally quick share the reads (see `load`).
 
 A question is split by shard, and the parts for one peer are batched. An answer counts if it is
 complete and contains only what was asked for. If a peer fails, is late or lacks the rows, the next
@@ -239,17 +240,20 @@ class Reader:
             part.heard.clear()
             part.late = now + _PAUSE
             return None
-        peer = min(left, key=lambda peer: self._rank(peer, ready, owners, now))
+        ranks = {peer: self._rank(peer, ready, owners, now) for peer in left}
+        first = min(ranks.values())
+        alike = [peer for peer in left if ranks[peer] == first]
+        peer = self._calls.loads.choice(alike, part.number, now)
         part.tried.add(peer)
         part.late = now + self.latencies.late(peer, now)
         return peer
 
     def _rank(
         self, peer: Peer, ready: Sequence[Peer], owners: Sequence[Peer], now: float
-    ) -> tuple[bool, bool, bool, float, Peer]:
-        """Return a peer's sort key: the peer with the smallest key is asked first."""
-        in_doubt, usual = not self._others.not_suspected(peer, now), self.latencies.usual(peer, now)
-        return in_doubt, peer not in ready, peer not in owners, usual, peer
+    ) -> tuple[bool, bool, bool]:
+        """Return a peer's sort key: the peers with the smallest key are asked first."""
+        in_doubt = not self._others.not_suspected(peer, now)
+        return in_doubt, peer not in ready, peer not in owners
 
     def _call(self, peer: Peer, parts: list[_Part], now: float) -> Call:
         for part in parts:

@@ -1,7 +1,7 @@
 """Calls for rows to one peer, and the validation of its answers.
 
 An answer counts if it is complete and contains only what was asked for. A peer that sends any other
-answer, or none in time, is avoided for a while.
+answer, or none in time, is avoided for a while. One that is merely busy counts as slow for a while.
 """
 
 from collections.abc import Callable, Sequence
@@ -20,11 +20,12 @@ from giaann_p2p.store.codec.sheaf import decode as decode_sheaf
 from giaann_p2p.store.layout import Layout
 from giaann_p2p.swarm.members.peers_view import PeersView
 from giaann_p2p.swarm.reading.latency import Latencies
+from giaann_p2p.swarm.reading.load import Loads
 from giaann_p2p.swarm.wire.actions import Call
 from giaann_p2p.swarm.wire.identity import Peer
 from giaann_p2p.swarm.wire.limits import of_answer
 from giaann_p2p.swarm.wire.message import Message
-from giaann_p2p.swarm.wire.messages import Read, Rows
+from giaann_p2p.swarm.wire.messages import Read, Refusal, Rows
 from giaann_p2p.swarm.wire.pending import PendingCalls
 from giaann_p2p.swarm.wire.shardset import unpacked
 
@@ -52,6 +53,7 @@ class RowCalls:
 
     def __init__(self, layout: Layout, limits: Limits, others: PeersView, timeout: float) -> None:
         self.latencies = Latencies()
+        self.loads = Loads(self.latencies, others.me)
         self._layout, self._limits, self._others = layout, limits, others
         self._timeout = timeout
         self._pending_calls = PendingCalls[Message | None, Call]()
@@ -63,6 +65,7 @@ class RowCalls:
         """Return a call that asks a peer for rows; `then` gets the result and the time."""
         concepts = np.array([neuron.concept for neuron in neurons], "<u8").tobytes()
         features = np.array([neuron.feature for neuron in neurons], "<u8").tobytes()
+        self.loads.began(peer, now)
         number = self._pending_calls.number(partial(self._on_answer, peer, neurons, then, now))
         return Call(number, peer, Read(concepts, features), self._timeout)
 
@@ -79,14 +82,16 @@ class RowCalls:
         answer: Message | None,
         now: float,
     ) -> list[Call]:
-        self.latencies.took(peer, now - asked, now)
+        busy = isinstance(answer, Refusal) and answer.is_busy
+        self.loads.ended(peer, asked, now, busy=busy)
         try:
             if not isinstance(answer, Rows):
                 raise MessageError("the answer contains no rows")
             moved = frozenset(unpacked(answer.moved, self._layout.shards).tolist())
             told = RowAnswer(self._rows(answer.parcel, neurons), moved)
         except (MessageError, DamagedError):
-            self._others.suspect(peer, now)
+            if not busy:
+                self._others.suspect(peer, now)
             told = RowAnswer(None, frozenset())
         else:
             self._others.heard(peer)

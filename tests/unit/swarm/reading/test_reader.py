@@ -1,6 +1,8 @@
 """Reading rows: the quickest peer first, another one when it is late, fails or lies."""
 
+from collections import Counter
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -18,7 +20,7 @@ from giaann_p2p.swarm.wire.actions import Call
 from giaann_p2p.swarm.wire.identity import Peer
 from giaann_p2p.swarm.wire.limits import of_answer
 from giaann_p2p.swarm.wire.message import Message
-from giaann_p2p.swarm.wire.messages import MOST_READ, Part, Read, Refusal, Rows
+from giaann_p2p.swarm.wire.messages import BUSY, MOST_READ, Part, Read, Refusal, Rows
 from giaann_p2p.swarm.wire.replica import ReplicaState
 from giaann_p2p.swarm.wire.shardset import packed
 from tests.helpers_swarm import (
@@ -211,9 +213,9 @@ def test_as_many_as_a_message_carries_go_into_one_and_no_more(more: int) -> None
 
 def test_the_quickest_is_asked_first_and_who_is_unknown_is_tried() -> None:
     one = Reading(A, B, C)
-    one.reader.latencies.took(A, 0.03, NOW)
+    one.reader.latencies.took(A, 0.05, NOW)
     one.reader.latencies.took(B, 0.02, NOW)
-    one.reader.latencies.took(C, 0.04, NOW)
+    one.reader.latencies.took(C, 0.06, NOW)
     one.read(SAME)
     assert one.asked == [B]
     one = Reading(A, B)
@@ -222,9 +224,92 @@ def test_the_quickest_is_asked_first_and_who_is_unknown_is_tried() -> None:
     assert one.asked == [B]
 
 
+def test_peers_that_are_about_as_quick_share_the_reads() -> None:
+    one = Reading(A, B, C)
+    for peer, seconds in ((A, 0.02), (B, 0.03), (C, 0.06)):
+        one.reader.latencies.took(peer, seconds, NOW)
+    asked = Counter[Peer]()
+    for _ in range(100):
+        one.read(SAME)
+        asked.update(one.asked)
+        one.serve(NOW + 0.02)
+    assert asked.keys() == {A, B}
+    assert min(asked.values()) > 30
+
+
+def test_the_parts_of_a_question_that_may_go_to_one_peer_go_to_one() -> None:
+    one = Reading(A, B)
+    for _ in range(20):
+        one.read(NEURONS)
+        assert len(one.asked) == 1
+        one.serve()
+
+
+@pytest.mark.parametrize("kind", ["in doubt", "not ready", "no owner"])
+def test_a_peer_of_another_kind_has_no_share(kind: str) -> None:
+    one = Reading(A, B)
+    if kind == "in doubt":
+        one.around.unreachable = {B}
+    else:
+        one.around.capacities = dict.fromkeys([A] if kind == "no owner" else [A, B], 1 << 30)
+    if kind == "not ready":
+        one.around.ready_at[HOME] = [A]
+    for _ in range(20):
+        one.read(SAME)
+        assert one.asked == [A]
+        one.serve()
+
+
+def test_a_peer_that_hangs_is_passed_over_at_once() -> None:
+    one = Reading(A, B)
+    for peer in (A, B):
+        one.reader.latencies.took(peer, 0.02, NOW)
+    one.read(SAME)
+    (hangs,) = one.asked
+    one.do(one.reader.tick(NOW + 0.02))
+    one.serve(NOW + 0.03, at=1)
+    for _ in range(20):
+        one.read(SAME, NOW + 0.03)
+        assert one.asked[1:] == [A if hangs == B else B]
+        one.serve(NOW + 0.04, at=1)
+    one.serve(NOW + 0.05)
+    one.read(SAME, NOW + 0.05)
+    one.read(SAME, NOW + 0.05)
+    assert {*one.asked} == {A, B}  # it is asked again
+
+
+def test_a_busy_peer_is_asked_once_a_second_and_not_suspected() -> None:
+    one = Reading(A, B)
+    busy = list[float]()
+    for tenth in range(25):
+        now = NOW + tenth / 10
+        one.read(SAME, now)
+        if one.asked == [A]:
+            busy.append(now)
+            one.answer(Refusal(f"{BUSY}: later"), now + 0.001)
+        assert one.asked == [B]
+        one.serve(now + 0.02)
+    assert len(busy) == 3
+    assert all(later - before > 1 for before, later in pairwise(busy))
+    assert one.around.suspected == []
+
+
+def test_where_all_are_busy_all_are_asked_again_and_again() -> None:
+    one = Reading(A, B)
+    one.read(SAME)
+    for turn in range(3):
+        for _ in range(2):
+            one.answer(Refusal(BUSY), NOW + turn)
+        assert one.asked == []
+        one.do(one.reader.tick(NOW + turn + 0.2))
+    one.serve(NOW + 3)
+    assert_rows(one.rows, SAME)
+
+
 def test_when_one_is_late_another_is_asked_and_the_first_answer_counts() -> None:
     one = Reading(A, B)
     one.reader.latencies.took(A, 0.01, NOW)
+    one.reader.latencies.took(B, 0.05, NOW)
     one.read(SAME)
     when = one.reader.next_tick(NOW)
     assert NOW < when < NOW + 0.1
@@ -239,7 +324,7 @@ def test_when_one_is_late_another_is_asked_and_the_first_answer_counts() -> None
     assert one.reader.latencies.late(A, NOW) > 0.2 or one.reader.latencies.usual(A, NOW) > 0.005
 
 
-@pytest.mark.parametrize("answer", [None, Refusal("busy"), Rows(MAGIC, b"\1")])
+@pytest.mark.parametrize("answer", [None, Refusal("no"), Refusal(BUSY), Rows(MAGIC, b"\1")])
 def test_when_one_has_it_not_another_is_asked_at_once(answer: Message | None) -> None:
     one = Reading(A, B)
     one.read(SAME)
@@ -247,7 +332,8 @@ def test_when_one_has_it_not_another_is_asked_at_once(answer: Message | None) ->
     assert one.asked == [B]
     one.serve(NOW + 0.02)
     assert_rows(one.rows, SAME)
-    assert one.around.suspected == ([] if isinstance(answer, Rows) else [A])
+    alive = isinstance(answer, Rows) or answer == Refusal(BUSY)
+    assert one.around.suspected == ([] if alive else [A])
 
 
 def test_only_what_moved_is_asked_of_another() -> None:
@@ -314,8 +400,9 @@ def test_who_gives_up_has_nobody_asked_further() -> None:
     one.reader.give_up(number)
     one.reader.give_up(number)  # it is done
     assert len(one.reader) == 1
+    assert one.asked == [A, B]  # they share
     one.answer(None)  # of the question that was given up
-    assert one.asked == [A]
+    assert one.asked == [B]
     one.serve()
     assert [said.number for said in one.told] == [other]
     assert one.reader.next_tick(NOW) == NOW + 15.0
