@@ -30,9 +30,11 @@ settings.register_profile(
     max_examples=150,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
+# What scripts/test takes alone; CI, and scripts/test --all, takes "ci".
+settings.register_profile("quick", settings.get_profile("ci"), max_examples=30)
 # HYPOTHESIS_PROFILE=soak: other examples each time, and many more.
 settings.register_profile("soak", settings.get_profile("ci"), derandomize=False, max_examples=2000)
-settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # So it is for whatever a script starts with `&`, and for all that is started by that in turn.

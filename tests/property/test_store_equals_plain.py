@@ -43,6 +43,8 @@ from tests.plain import store as plain
 
 CHUNKS = 4
 """Of each job: few, so that many come twice."""
+SOME = settings().max_examples * 2 // 5
+"""Of histories, each of which takes many steps."""
 
 layouts = st.builds(Layout, shards=st.sampled_from([1, 2, 4, 8]), blocks=st.sampled_from([1, 2, 4]))
 seeds = st.integers(0, 1 << 32)
@@ -247,10 +249,10 @@ def transferred(store: Store, shard: int, rng: random.Random) -> Content:
 
 
 TestStore = StoreMachine.TestCase
-TestStore.settings = settings(max_examples=60, stateful_step_count=30)
+TestStore.settings = settings(max_examples=SOME, stateful_step_count=30)
 
 
-@settings(max_examples=60)
+@settings(max_examples=SOME)
 @given(
     layout=layouts,
     deltas=st.lists(drawn_deltas, max_size=6),
@@ -292,7 +294,7 @@ def told(text: str, other: str) -> Delta:
     return delta_of(dict.fromkeys(neurons, 1), {(0, 1, 0, 0): 1 << 33}, names)
 
 
-@settings(max_examples=40)
+@settings(max_examples=SOME)
 @given(
     texts=st.lists(
         st.tuples(st.sampled_from(["ant", "ape", "axe"]), st.sampled_from(["bee", "bat"])),
