@@ -11,7 +11,9 @@ is bounded by its parser; a peer that only pushes is not. So an owner gives each
    connection that one chunk strengthens again and again costs more: a chunk of 64 copies of a
    sentence costs some 960 sentences.
 4. The cost is known only once the delta is unpacked. So the cost of one chunk is reserved before
-   that, and the difference is settled after it, which may take an account below zero.
+   that, and the difference is settled after it, which may take an account below zero. A large
+   chunk comes in several pushes; each reserves its part, or the later ones would be refused, after
+   their rows have travelled.
 
 A push beyond the budget is refused with the seconds to wait, after which its writer retries.
 """
@@ -39,6 +41,9 @@ MOST = 64
 shared budget of all newcomers for days."""
 MOST_AUTHORS = 4096
 """Maximum number of authors with an account at one owner."""
+MOST_PARTS = 8
+"""Maximum number of pushes that reserve the cost of one chunk together. More would let an author
+have more pushes under way before the true cost of the first one is known."""
 _BURST = 16.0
 """Capacity of an account of sentences, in seconds of its rate, but at least one chunk. An account
 of jobs has a capacity of one minute's worth."""
@@ -60,6 +65,14 @@ def weight_of(delta: Delta, chunk: int) -> float:
     """
     steps = delta.strength / _STEP
     return float(np.sum(steps * np.maximum(steps * (CHUNK / chunk), 1.0)))
+
+
+def reserve_of(chunk: int, part: float) -> float:
+    """Return the cost in sentences that a push with a part of a chunk's rows reserves.
+
+    For chunks of the usual size it is always the whole chunk.
+    """
+    return max(part * chunk, chunk / MOST_PARTS, CHUNK)
 
 
 class Account:
@@ -96,15 +109,13 @@ class Purse:
 
         `chunk` is the number of sentences in a chunk.
         """
-        per_second, self._chunk = sentences / _MINUTE, chunk
+        per_second = sentences / _MINUTE
         self.sentences = Account(per_second, max(chunk, per_second * _BURST), now)
         self.jobs = Account(jobs / _MINUTE, max(1.0, jobs), now)
 
-    def wait(self, jobs: int, now: float) -> float:
-        """Return the seconds until one more chunk is allowed that begins `jobs` new jobs."""
-        return max(
-            self.sentences.wait(self._chunk, now), self.jobs.wait(jobs, now) if jobs else 0.0
-        )
+    def wait(self, sentences: float, jobs: int, now: float) -> float:
+        """Return the seconds until so many sentences are allowed that begin `jobs` new jobs."""
+        return max(self.sentences.wait(sentences, now), self.jobs.wait(jobs, now) if jobs else 0.0)
 
     def is_full(self, now: float) -> bool:
         """Return whether both accounts are full, because nothing was spent recently."""
@@ -112,17 +123,17 @@ class Purse:
 
 
 class Bill:
-    """The charge for one push: one chunk's cost is reserved at first, the true cost settled later.
+    """The charge for one push: a cost is reserved at first, and the true cost is settled later.
 
     The true cost is computed when the delta is unpacked, perhaps in another thread.
     """
 
-    def __init__(self, purses: Collection[Purse], chunk: int) -> None:
-        """Reserve the cost of one chunk, of `chunk` sentences, in each purse."""
-        self._purses, self._chunk = purses, chunk
+    def __init__(self, purses: Collection[Purse], chunk: int, reserved: float) -> None:
+        """Reserve a cost in each purse; a chunk has `chunk` sentences."""
+        self._purses, self._chunk, self._reserved = purses, chunk, reserved
         self._weight = 0.0
         """The weight of the rows that were unpacked so far, perhaps in several parts."""
-        self._spend(chunk)
+        self._spend(reserved)
 
     def weighing(self, check: Callable[[Update], None]) -> Callable[[Update], None]:
         """Return a function that runs `check` on an update, and then weighs it."""
@@ -138,7 +149,7 @@ class Bill:
 
         A delta that was rejected, or did not come, costs the minimum.
         """
-        self._spend(cost_of(self._weight, self._chunk) - self._chunk)
+        self._spend(cost_of(self._weight, self._chunk) - self._reserved)
 
     def _spend(self, sentences: float) -> None:
         for purse in self._purses:
@@ -166,23 +177,27 @@ class PushBudget:
         push: Push | PushFrom,
         sets: Collection[Applied],
         now: float,
+        part: float = 1.0,
     ) -> Bill | Refusal:
         """Charge a push to its author; return the bill, or a refusal if the budget is spent.
+
+        `part` is the part of this peer's shards that the push has rows for.
 
         `sets` are the chunks of the push's shards that are held here. A chunk that all of them have
         is free, because its push is a retry after a lost acknowledgement; but not if its rows would
         have to be fetched again, because then the author spends nothing, and others do.
         """
         if isinstance(push, Push) and sets and all((push.job, push.chunk) in one for one in sets):
-            return Bill((), self._chunk)
+            return Bill((), self._chunk, 0.0)
         purses = self._purses(author, stands, now)
         jobs = int(not (sets and all(one.of(push.job) for one in sets)))
-        if wait := max(purse.wait(jobs, now) for purse in purses):
+        reserved = reserve_of(self._chunk, part)
+        if wait := max(purse.wait(reserved, jobs, now) for purse in purses):
             self.refused += 1
             return self._refusal(stands, wait)
         for purse in purses:
             purse.jobs.spend(jobs)
-        return Bill(purses, self._chunk)
+        return Bill(purses, self._chunk, reserved)
 
     def _refusal(self, stands: bool, wait: float) -> Refusal:
         again = min(wait, MOST_AGAIN)

@@ -75,7 +75,8 @@ class Pushes:
         except MessageError as error:
             return [Reply(ticket, Refusal(str(error)))]
         stands = self._others.may_teach(sender)
-        bill = self.budget.bill(sender, stands, question, sets.values(), now)
+        part = len(here) / max(1, len(self._replicas.held))
+        bill = self.budget.bill(sender, stands, question, sets.values(), now, part)
         if isinstance(bill, Refusal):
             return [Reply(ticket, bill)]
         if isinstance(question, PushFrom):

@@ -9,11 +9,13 @@ from giaann_p2p.model.delta import EMPTY, Delta
 from giaann_p2p.model.learn import learn
 from giaann_p2p.model.sequence import SequenceBuilder
 from giaann_p2p.model.spec import CHUNK
+from giaann_p2p.store.layout import Layout
 from giaann_p2p.store.update import Update
 from giaann_p2p.swarm.replication.push_budget import (
     LEAST,
     MOST,
     MOST_AUTHORS,
+    MOST_PARTS,
     SENTENCE,
     Bill,
     PushBudget,
@@ -31,6 +33,7 @@ from tests.helpers_swarm import (
     NOW,
     SHARDS,
     SPEC,
+    TERMS,
     A,
     Around,
     B,
@@ -176,6 +179,32 @@ def test_what_is_here_already_costs_as_much_as_ever_if_it_is_to_be_fetched_again
     assert isinstance(told[-1], Refusal)
 
 
+@pytest.mark.parametrize(
+    ("chunk", "part", "reserved"),
+    [(64, 1.0, 64), (64, 0.01, 64), (128, 0.1, 64), (16_384, 0.5, 8_192), (16_384, 0.01, 2_048)],
+)
+def test_a_part_of_a_large_chunk_reserves_its_part(
+    chunk: int, part: float, reserved: float
+) -> None:
+    budget = PushBudget(Settings(), chunk, NOW)
+    bill = budget.bill(B, True, push_of(1), [applied(0)], NOW, part)
+    assert isinstance(bill, Bill)
+    purse = budget._authors[B, True].sentences
+    assert purse.level(NOW) == purse.most - reserved
+    bill._weight = 50.0 * SENTENCE
+    bill.settle()
+    assert purse.level(NOW) == purse.most - 50.0
+
+
+def test_all_parts_of_a_large_chunk_may_be_under_way_at_once() -> None:
+    budget = PushBudget(Settings(), 16_384, NOW)
+    for part in (0.5, 0.3, 0.2):
+        assert isinstance(budget.bill(B, True, push_of(1), [applied(0)], NOW, part), Bill)
+    assert isinstance(budget.bill(B, True, push_of(2), [applied(0)], NOW, 0.1), Refusal)
+    taken = [budget.bill(C, True, push_of(1), [applied(0)], NOW, 0.001) for _ in range(20)]
+    assert sum(isinstance(one, Bill) for one in taken) == MOST_PARTS
+
+
 def test_authors_in_any_number_take_bounded_room() -> None:
     budget = PushBudget(Settings(), CHUNK, NOW)
     assert try_push(budget, A, NOW, stands=True, cost=float(MOST * CHUNK))
@@ -228,3 +257,14 @@ def test_the_true_cost_is_charged_when_a_delta_was_unpacked() -> None:
     side.store.apply(unpacked)
     side.core.stored(apply.number, None, NOW)
     assert np.isclose(purse.sentences.level(NOW), purse.sentences.most - cost(unpacked[0].delta))
+
+
+def test_the_part_of_a_push_is_that_of_the_shards_held_here() -> None:
+    checks = TERMS._replace(layout=Layout(shards=SHARDS, sentences=1024))
+    side = Side(A, Around(A), store(ALL, [0]), delta_checks=checks)
+    side.tick(NOW)
+    some = shards(0, 1)
+    question = Push(JOB, 1, packed(some, SHARDS), LESSONS.parcel(1, some))
+    side.core.asked(1, C, question, NOW)
+    (purse,) = side.core.budget._authors.values()
+    assert purse.sentences.level(NOW) == purse.sentences.most - 512
