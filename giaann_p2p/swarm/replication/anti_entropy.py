@@ -4,7 +4,7 @@ from collections.abc import Callable
 from functools import partial
 
 from giaann_p2p.errors import DamagedError, MessageError
-from giaann_p2p.swarm.replication.set_comparison import Sets, by_parts, question_of, words_of
+from giaann_p2p.swarm.replication.set_comparison import Sets, next_by_parts, question_of, words_of
 from giaann_p2p.swarm.replication.shared import Shared
 from giaann_p2p.swarm.wire.actions import Action, Call
 from giaann_p2p.swarm.wire.identity import Peer
@@ -99,7 +99,7 @@ class AntiEntropy:
             self._others.suspect(peer, now)
             return []
         self._others.heard(peer)
-        self._by_parts[peer] = by_parts(mine, words)
+        self._by_parts[peer] = next_by_parts(mine, words)
         if len(words) < len(mine) and not question.parts:
             self.hurry(peer, now)
         if not counts:

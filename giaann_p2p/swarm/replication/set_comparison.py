@@ -40,7 +40,7 @@ def question_of(mine: Sets, shards: int, by_parts: Iterable[int]) -> Compare:
     return Compare(packed(np.array(list(mine), np.uint16), shards), marks, parts)
 
 
-def by_parts(mine: Sets, words: Mapping[int, PeerReport]) -> list[int]:
+def next_by_parts(mine: Sets, words: Mapping[int, PeerReport]) -> list[int]:
     """Return the shards to compare by parts next time, given what an answer told.
 
     Those come first whose sets were not sent for want of parts, then those whose large sets differ.

@@ -101,12 +101,12 @@ def test_sets_that_wait_for_parts_come_first_and_those_that_still_differ_next() 
     theirs = dict.fromkeys(range(many), of_jobs(301)) | {many: of_jobs(4)}
     words, _, _ = told(mine, theirs)
     assert words == {many: of_jobs(4)}  # which are few
-    shards = set_comparison.by_parts(mine, _reports(words))
+    shards = set_comparison.next_by_parts(mine, _reports(words))
     assert shards == list(range(many))
     words, question, answer = told(mine, theirs, shards)
     assert question.parts == [mine[shard].parts for shard in range(MOST_IN_PARTS)]
     assert len(encode(answer)) < 9000 < len(theirs[0].to_bytes())
-    shards = set_comparison.by_parts(mine, _reports(words))
+    shards = set_comparison.next_by_parts(mine, _reports(words))
     assert shards == [many - 2, many - 1, *range(MOST_IN_PARTS)]
     again, _, _ = told(mine, theirs, shards)
     assert words | again == theirs
@@ -116,7 +116,7 @@ def test_sets_of_which_one_is_large_are_compared_by_parts() -> None:
     large, small = of_jobs(MANY_JOBS + 1), of_jobs(MANY_JOBS)
     mine = {0: large, 1: small, 2: large, 3: small}
     words = _reports({0: small, 1: large, 2: large, 3: of_jobs(2)})
-    assert set_comparison.by_parts(mine, words) == [0, 1]
+    assert set_comparison.next_by_parts(mine, words) == [0, 1]
 
 
 def _reports(words: dict[int, Applied]) -> dict[int, PeerReport]:
