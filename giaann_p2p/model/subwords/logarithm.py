@@ -31,9 +31,9 @@ _LEVELS = 40
 """The levels of the continued fraction for tanh."""
 _LN_2 = 195103586505167
 """ln 2 in units of 2^-48, as at the end of the table."""
-_POWERS = 17
-"""The powers of r that are added up for e^r."""
-_LEAST_POWER = 2000
+_POWER_BITS = 13
+_STEP_BITS = UNIT_BITS - _POWER_BITS
+"""A step of the table of powers is 2^-13, which has so many bits in units of 2^-48."""
 
 
 def logarithms(values: Floats) -> Ints:
@@ -77,15 +77,42 @@ def _atanh(inverse: int) -> int:
 def exponentials(logs: Ints) -> Floats:
     """Return e to the power of logarithms in units of 2^-48 that are at most 0.
 
-    With r = logs + n ln 2, between 0 and ln 2, the result is e^r 2^-n. The sum of powers for e^r is
-    off by less than 2^-50 of it, and n ln 2 by n half units. Far below 2^-1000 the result is 0.
+    With -logs = n ln 2 + step / 8192 + z, the result is 2^-n, times an entry of a table, times a
+    short polynomial for e^-z, which is off by less than 2^-56 of it. The table and each operation
+    are off by half a unit in the last place, and n ln 2 by n half units of 2^-48. Far below 2^-1000
+    the result is 0.
     """
-    n = -(logs // _LN_2)
-    r = (logs + n * _LN_2) / LOG_UNITS
-    found = np.ones_like(r)
-    for k in range(_POWERS, 0, -1):
-        found = 1 + r * found / k
-    return np.ldexp(found, -np.minimum(n, _LEAST_POWER).astype(np.int32))
+    n = -logs // _LN_2
+    rest = n * -_LN_2 - logs
+    z = (rest & ((1 << _STEP_BITS) - 1)) * (1 / LOG_UNITS)
+    found: Floats = 1 - z * (1 - z * (1 / 2 - z * (1 / 6)))
+    found *= power_table().take(rest >> _STEP_BITS)
+    found *= _halves().take(n, mode="clip")
+    return found
+
+
+@cache
+def power_table() -> Floats:
+    """Return e^(-i / 8192) for i = 0 ... 5678, which is as far as ln 2.
+
+    Each is the one before it times e^(-1 / 8192), in whole numbers of 2^-96.
+    """
+    one = 1 << _GUARD_BITS
+    factor, term, n = one, one, 1
+    while term:  # 1 - x + x^2 / 2 - x^3 / 6 ...
+        term = (term >> _POWER_BITS) // n
+        factor += -term if n % 2 else term
+        n += 1
+    found = [one]
+    while len(found) <= _LN_2 >> _STEP_BITS:
+        found.append(found[-1] * factor >> _GUARD_BITS)
+    return np.array([power / one for power in found])  # Python rounds a quotient to the nearest
+
+
+@cache
+def _halves() -> Floats:
+    """Return 2^-n for n = 0 ... 1022, and 0."""
+    return np.append(np.ldexp(1.0, -np.arange(_BIAS)), 0.0)
 
 
 def tanh(x: Floats) -> Floats:
