@@ -10,7 +10,10 @@ modules in the order of the data flow:
     columns      tokens      -> columns, delimiters
     sequence     columns     -> sequences   (many in one structure)
     learn        sequences   -> delta
-    evidence     rows        -> counts
-    mix          counts      -> a choice    (the default read-out)
+    evidence     tokens      -> rows        (those that a choice depends on)
+    followers    rows        -> counts
+    gain         counts      -> logarithms  (made once per row)
+    score        logarithms  -> scores
+    mix          scores      -> a choice    (the default read-out)
     lif          rows        -> a choice    (the reference's read-out)
 """

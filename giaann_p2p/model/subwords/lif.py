@@ -26,7 +26,8 @@ import numpy as np
 
 from giaann_p2p.model.rows import Neuron
 from giaann_p2p.model.spec import UNITS
-from giaann_p2p.model.subwords.evidence import Evidence, Followers, Place
+from giaann_p2p.model.subwords.evidence import Evidence, Place
+from giaann_p2p.model.subwords.followers import Followers
 from giaann_p2p.model.subwords.ids import DETERMINISTIC, PROBABILISTIC
 from giaann_p2p.model.subwords.logarithm import tanh
 from giaann_p2p.model.subwords.spec import DISTANCES

@@ -5,15 +5,13 @@ needs no candidates: a token that never followed x_1 has a score, too, because e
 to the frequency u. The rule of recall is left out. It makes all but a few tokens impossible, so one
 surprise would cost infinitely many bits.
 
-The sum over all tokens is exact without a loop over them. Where a token never followed x_d, P_d is
-a constant c_d times u, so the score is ln u plus a constant that all such tokens share. For others
-it is more, by
+The sum over all tokens is exact without a loop over them. The score is ln u(t), plus what is the
+same for all tokens, plus gain(t), which is 0 for a token that never followed (see `score`). So
 
-    gain(t) = sum of a_d ln(P_d(t) / (c_d u(t)))  for d = 1 ... 5, a = 1, 0.5, 0.3, 0.2, 0.2
-    P(t)    = u(t) exp(gain(t)) / (1 + sum of u(s) (exp(gain(s)) - 1) over all s that followed)
+    P(t) = u(t) exp(gain(t)) / (1 + sum of u(s) (exp(gain(s)) - 1) over all s that followed)
 
-because u adds up to 1 and the constants cancel. This is for measuring, not for choosing: these
-logarithms are the machine's own, and may differ in their last bits.
+because u adds up to 1. This is for measuring, not for choosing: gains are whole numbers, but powers
+and the last logarithm are the machine's own, and may differ in their last bits.
 """
 
 from collections.abc import Sequence
@@ -21,10 +19,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from giaann_p2p.model.sequence import Ints
-from giaann_p2p.model.subwords.evidence import Counts, Evidence, Place
-from giaann_p2p.model.subwords.logarithm import Floats
-from giaann_p2p.model.subwords.mix import counts_after
-from giaann_p2p.model.subwords.score import DISCOUNT, TENTHS
+from giaann_p2p.model.subwords.evidence import Evidence, Place
+from giaann_p2p.model.subwords.gain import SCORE_UNITS
+from giaann_p2p.model.subwords.logarithm import LOG_UNITS, Floats
+from giaann_p2p.model.subwords.score import gains_after
 from giaann_p2p.model.subwords.tokeniser import VOCABULARY
 
 
@@ -36,29 +34,12 @@ def log_probability(evidence: Evidence, last: Sequence[Place], token: int) -> fl
 
 def log_probabilities(evidence: Evidence, last: Sequence[Place], tokens: Ints) -> Floats:
     """Return ln P of several tokens."""
-    gain, raised = np.zeros(VOCABULARY), np.zeros(VOCABULARY, np.bool_)
-    u = evidence.frequency
-    for weight, own, anywhere in zip(TENTHS, *counts_after(evidence, last), strict=False):
-        followed = anywhere.token  # what followed in the own column followed in any, too
-        raised[followed] = True
-        gain[followed] += weight / TENTHS[0] * np.log1p(_raise(own, anywhere, u(followed)))
-    some = np.flatnonzero(raised)
-    total = 1 + u(some) @ np.expm1(gain[some])
-    found: Floats = np.log(u(tokens)) + gain[tokens] - np.log(total)
-    return found
-
-
-def _raise(own: Counts, anywhere: Counts, u: Floats) -> Floats:
-    """Return P_d(t) / (c_d u(t)) - 1 for the tokens t that followed in any column.
-
-    A_d is (0.9 T u / R) (1 + (R(t) - 0.9) / (0.9 T u)), where T distinct tokens followed R times in
-    all. P_d backs off to A_d in the same way, so its part is divided by both constants.
-    """
-    if not anywhere.total:
-        return u
-    below = DISCOUNT * len(anywhere.token)
-    found: Floats = (anywhere.times - DISCOUNT) / (below * u)
-    if own.total:
-        constant = DISCOUNT * len(own.token) * below / anywhere.total
-        found += np.maximum(own.of(anywhere.token) - DISCOUNT, 0.0) / (constant * u)
-    return found
+    frequencies, gained = evidence.frequencies, np.zeros(VOCABULARY, np.int64)
+    followed = np.zeros(VOCABULARY, np.bool_)
+    for _, token, gain in gains_after(evidence.rows_of(last), frequencies):
+        followed[token] = True
+        gained[token] += gain
+    some = np.flatnonzero(followed)
+    total = 1 + frequencies.share[some] @ np.expm1(gained[some] / SCORE_UNITS)
+    log: Floats = frequencies.log[tokens] / LOG_UNITS + gained[tokens] / SCORE_UNITS
+    return log - np.log(total)

@@ -20,7 +20,7 @@ machine makes the same choice.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property, reduce
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -28,14 +28,14 @@ import numpy as np
 from giaann_p2p.model.manner import Sampling
 from giaann_p2p.model.sequence import Ints
 from giaann_p2p.model.subwords.basis import Basis
-from giaann_p2p.model.subwords.evidence import NOTHING, Counts, Evidence, Place
-from giaann_p2p.model.subwords.logarithm import LOG_UNITS, logarithms
+from giaann_p2p.model.subwords.counts import NOTHING, Counts, common
+from giaann_p2p.model.subwords.evidence import Evidence, Place
+from giaann_p2p.model.subwords.followers import Followers
+from giaann_p2p.model.subwords.gain import SCORE_UNITS, TENTHS
 from giaann_p2p.model.subwords.sample import drawn, odds, penalised
-from giaann_p2p.model.subwords.score import TENTHS, scores_of
+from giaann_p2p.model.subwords.score import scores_of
 from giaann_p2p.model.subwords.spec import DISTANCES
 
-SCORE_UNITS = 10 * LOG_UNITS
-"""One, as a score."""
 _FEW = 2
 """So few followers make an own row a memory of one or two texts."""
 
@@ -106,13 +106,15 @@ def candidates_after(evidence: Evidence, last: Sequence[Place]) -> Candidates | 
     occurrences = evidence.occurrences
     if not occurrences.total:
         return None
-    own, anywhere = counts_after(evidence, last)
-    if not (anywhere and anywhere[0].total):
+    rows = evidence.rows_of(last)
+    followed = _counts(rows[0].anywhere, 1) if rows else NOTHING
+    if not followed.total:
         return Candidates(occurrences.token, occurrences.times, Basis.NONE)
+    own = [_counts(pair.own, distance) for distance, pair in enumerate(rows, 1)]
     recalled = _recalled(own)
-    tokens = recalled if len(recalled) else anywhere[0].token
+    tokens = recalled if len(recalled) else followed.token
     basis = Basis.RECALL if len(recalled) else Basis.OWN if own[0].total else Basis.ANY
-    return Candidates(tokens, scores_of(tokens, own, anywhere, evidence.frequency(tokens)), basis)
+    return Candidates(tokens, scores_of(tokens, rows, evidence.frequencies), basis)
 
 
 def mix(evidence: Evidence, last: Sequence[Place], draw: Draw = BEST) -> TokenChoice | None:
@@ -145,30 +147,27 @@ def chosen(evidence: Evidence, candidates: Candidates, draw: Draw = BEST) -> Tok
     )
 
 
-def counts_after(evidence: Evidence, last: Sequence[Place]) -> tuple[list[Counts], list[Counts]]:
-    """Return what followed each of the last tokens at its distance: in its column, and in any."""
-    pairs = list(enumerate(last[:DISTANCES], 1))
-    own = [evidence.counts(evidence.own(place), distance) for distance, place in pairs]
-    anywhere = [
-        evidence.counts(evidence.anywhere(place.token), distance) for distance, place in pairs
-    ]
-    return own, anywhere
+def _counts(row: Followers | None, distance: int) -> Counts:
+    return NOTHING if row is None else row.counts(distance)
 
 
 def _recalled(own: Sequence[Counts]) -> Ints:
     """Return the tokens that followed in all five own rows, if one of the rows has few."""
-    if len(own) < DISTANCES or min(len(counts.token) for counts in own) > _FEW:
+    fewest = min(own, key=lambda counts: len(counts.token))
+    found = fewest.token
+    if len(own) < DISTANCES or len(found) > _FEW:
         return NOTHING.token
-    sets = (counts.token for counts in own)
-    return reduce(lambda a, b: np.intersect1d(a, b, assume_unique=True), sets)
+    for counts in own:
+        if counts is not fewest:
+            found = found[common(found, counts.token)[0]]
+    return found
 
 
 def _most_frequent(evidence: Evidence) -> TokenChoice:
-    occurrences = evidence.occurrences
-    at = int(occurrences.times.argmax())  # the first of equals, which is the smallest token
-    frequency = evidence.frequency(occurrences.token[at : at + 1])
-    score = TENTHS[0] * int(logarithms(frequency)[0])
-    return TokenChoice(int(occurrences.token[at]), score, 0, Basis.NONE, float(frequency[0]))
+    occurrences, frequencies = evidence.occurrences, evidence.frequencies
+    token = int(occurrences.token[occurrences.times.argmax()])  # of equals the smallest
+    score, share = TENTHS[0] * int(frequencies.log[token]), float(frequencies.share[token])
+    return TokenChoice(token, score, 0, Basis.NONE, share)
 
 
 def place_of(evidence: Evidence, token: int, last: Sequence[Place]) -> Place | None:

@@ -11,9 +11,10 @@ from giaann_p2p.model.spec import ModelSpec
 from giaann_p2p.model.subwords.basis import Basis
 from giaann_p2p.model.subwords.evaluate import TokenScore
 from giaann_p2p.model.subwords.evidence import CountedRows, Evidence, Place, needed
+from giaann_p2p.model.subwords.gain import SCORE_UNITS
 from giaann_p2p.model.subwords.learn import learn_tokens
 from giaann_p2p.model.subwords.likelihood import log_probabilities, log_probability
-from giaann_p2p.model.subwords.mix import SCORE_UNITS, candidates_after, mix
+from giaann_p2p.model.subwords.mix import candidates_after, mix
 from giaann_p2p.model.subwords.tokeniser import TOKENS, VOCABULARY
 from tests.helpers import DATA
 from tests.helpers_subwords import RECOMMENDED, before, places_of, sequences_named

@@ -14,9 +14,9 @@ from giaann_p2p.model.profiles import profile_of
 from giaann_p2p.model.rows import DeltaRows
 from giaann_p2p.model.said import Generation
 from giaann_p2p.model.spec import ModelSpec
+from giaann_p2p.model.subwords.gain import SCORE_UNITS
 from giaann_p2p.model.subwords.learn import learn_tokens
 from giaann_p2p.model.subwords.logarithm import LOG_UNITS, exponentials, log_table
-from giaann_p2p.model.subwords.mix import SCORE_UNITS
 from giaann_p2p.model.subwords.sample import RECENT, drawn, odds, penalised
 from giaann_p2p.solo.answer import Answer
 from tests.helpers import DATA

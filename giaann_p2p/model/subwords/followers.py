@@ -1,0 +1,132 @@
+"""One row as counts: which tokens followed its neuron at each distance, and what scores gain by it.
+
+What is made of a row is kept with it. The logarithms depend on other rows, too: on the frequencies,
+and those of an own row on the row of its token in any column. They are kept with the versions of
+what they were made of, in one tuple that never changes, so whoever reads it while another thread
+replaces it has the logarithms of one version or of the other, and never uses those of a version
+that it did not ask for.
+"""
+
+from functools import cached_property
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+
+from giaann_p2p.model.ids import PRIME
+from giaann_p2p.model.rows import Row
+from giaann_p2p.model.sequence import Ints
+from giaann_p2p.model.spec import ModelSpec, increment
+from giaann_p2p.model.subwords.counts import TOKENS, Counts, Tally, tallied
+from giaann_p2p.model.subwords.frequencies import Frequencies, frequencies_of
+from giaann_p2p.model.subwords.gain import Gains, backed_off, gains_of
+from giaann_p2p.model.subwords.spec import DISTANCES
+from giaann_p2p.model.subwords.tokeniser import Tokeniser
+
+_INCREMENTS = np.array([1, *(increment(distance) for distance in range(1, DISTANCES + 1))])
+_MOST_FREQUENT = 8
+"""The number of followers that are considered for prefetching."""
+
+
+class Targets(NamedTuple):
+    """The neurons that followed a row's neuron at one distance, m in all, in order of tokens."""
+
+    token: Ints
+    """Shape [m]: the token of each, ascending."""
+    home: Ints
+    """Shape [m]: the concept token of its column; -1 in a row that ignores columns."""
+    feature: Ints
+    """Shape [m]: its feature as a token; -1 for the prime feature."""
+    times: Ints
+    """Shape [m]: how often each followed."""
+
+
+class _Kept(NamedTuple):
+    """The gains at each distance, and the versions of what they were made of."""
+
+    below: object
+    frequencies: object
+    gains: tuple[Gains, ...]
+
+
+class Followers:
+    """One row, as counts; they are made when they are first asked for."""
+
+    def __init__(self, row: Row, spec: ModelSpec, known: Tokeniser) -> None:
+        self.row, self._spec, self._known = row, spec, known
+        self.version = object()
+        """Equal only to itself; whoever remembers it does not keep the row in memory."""
+        self._kept: _Kept | None = None
+
+    def counts(self, distance: int) -> Counts:
+        """Return how often each token followed at a distance, in any column."""
+        return self._counts[distance - 1]
+
+    def gains(self, distance: int, below: "Followers | None", frequencies: Frequencies) -> Gains:
+        """Return what the row adds to scores at a distance.
+
+        `below` is the row of the same token in any column, for an own row; None for a row of any
+        column, and if there is none: then the frequencies are below. A row that is read at one
+        distance is soon read at all, so the gains of all are made at once.
+        """
+        versions = None if below is None else below.version, frequencies.version
+        kept = self._kept
+        if kept is None or kept.below is not versions[0] or kept.frequencies is not versions[1]:
+            tally = self.tally
+            share = frequencies.share[tally.token]
+            if below is not None:
+                share = backed_off(below.tally, tally.key, share)
+            kept = self._kept = _Kept(*versions, gains_of(tally, share))
+        return kept.gains[distance - 1]
+
+    @property
+    def tally(self) -> Tally:
+        """How often each token followed at each distance, in any column."""
+        return self._parts[1]
+
+    @cached_property
+    def _counts(self) -> list[Counts]:
+        return self.tally.counts()
+
+    @cached_property
+    def frequencies(self) -> Frequencies:
+        """The frequencies of all tokens, of the row that has how often each occurred."""
+        return frequencies_of(self.counts(1))
+
+    def targets(self, distance: int) -> Targets:
+        """Return the neurons that followed at a distance."""
+        return self._parts[0][distance - 1]
+
+    def most_frequent(self, distance: int) -> dict[tuple[int, int, int], float]:
+        """Return what followed most often at a distance: token, home, feature, and its share."""
+        targets = self.targets(distance)
+        best = np.argsort(-targets.times, kind="stable")[:_MOST_FREQUENT]
+        total = int(targets.times.sum())
+        shares = (targets.times[best] / max(total, 1)).tolist()
+        names = (part[best].tolist() for part in (targets.token, targets.home, targets.feature))
+        return dict(zip(zip(*names, strict=True), shares, strict=True))
+
+    @cached_property
+    def _parts(self) -> tuple[list[Targets], Tally]:
+        """What followed at each distance, as neurons and as tokens, sorted all at once."""
+        row, (token, home, feature) = self.row, self.neurons
+        near = np.flatnonzero(row.segment >= self._spec.column_segments)
+        distance = self._spec.segments - row.segment[near].astype(np.int64)  # [m]
+        at = row.target[near]
+        key = ((distance * TOKENS + token[at]) * TOKENS + home[at] + 1) * TOKENS + feature[at]
+        order = key.argsort()
+        at, distance = at[order], distance[order]
+        times = row.strength[near[order]] // _INCREMENTS[distance]
+        ends = distance.searchsorted(np.arange(1, DISTANCES + 2)).tolist()
+        arrays = (token[at], home[at], feature[at], times)
+        targets = [Targets(*(part[i:j] for part in arrays)) for i, j in pairwise(ends)]
+        return targets, tallied(distance, arrays[0], times)
+
+    @cached_property
+    def neurons(self) -> tuple[Ints, Ints, Ints]:
+        """The token, the home and the feature of each target of the row, [k] each."""
+        row = self.row
+        home = self._known.tokens_of(row.target_concept)
+        feature = self._known.tokens_of(row.target_feature)
+        token = np.where(row.target_feature == np.uint64(PRIME), home, feature)
+        return token, home, feature

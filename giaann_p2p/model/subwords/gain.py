@@ -1,0 +1,65 @@
+"""What a row adds to scores: the logarithms of its counts, as whole numbers, made once per row.
+
+A row that was followed N times in all, by K distinct tokens, makes of the probability p(t) below it
+
+    (max(N(t) - 0.9, 0) + 0.9 K p(t)) / N  =  p(t) * c * e^gain(t)
+
+    c = 0.9 K / N,    gain(t) = ln(1 + max(N(t) - 0.9, 0) / (0.9 K p(t)))
+
+The gain is 0 for every token that never followed, so a row has only as many gains as it has tokens.
+They depend on the row and on p at those tokens: below a row of any column that is the frequency u,
+and below an own row what the row of any column makes of u. See `followers`, which keeps them.
+"""
+
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+
+from giaann_p2p.model.sequence import Ints
+from giaann_p2p.model.subwords.counts import TOKENS, Tally
+from giaann_p2p.model.subwords.logarithm import LOG_UNITS, Floats, logarithms
+from giaann_p2p.model.subwords.spec import DISTANCES
+
+DISCOUNT = 0.9
+TENTHS = (10, 5, 3, 2, 2)
+"""The weight of each distance, in tenths."""
+_WEIGHTS = np.array(TENTHS)
+SCORE_UNITS = 10 * LOG_UNITS
+"""One, as a score."""
+
+
+class Gains(NamedTuple):
+    """What a row adds to the scores of tokens at one distance, in units of 2^-48 / 10."""
+
+    base: int
+    """Added for every token: ln c, with the distance's weight."""
+    token: Ints
+    """Shape [k]: the tokens that followed, ascending."""
+    gain: Ints
+    """Shape [k]: added for each of these, too; above 0."""
+
+
+def gains_of(tally: Tally, below: Floats) -> tuple[Gains, ...]:
+    """Return the gains of a row at each distance, given the probability below of its m tokens.
+
+    Where nothing followed, nothing is added: the probability is the one below.
+    """
+    size = DISCOUNT * tally.distinct  # [DISTANCES]
+    odds = np.empty(DISTANCES + len(below))  # all logarithms at once is faster
+    odds[:DISTANCES] = np.where(tally.total, size, 1) / np.maximum(tally.total, 1)
+    odds[DISTANCES:] = 1 + (tally.times - DISCOUNT) / (size.repeat(tally.distinct) * below)
+    logs = logarithms(odds)
+    logs[:DISTANCES] *= _WEIGHTS
+    logs[DISTANCES:] *= _WEIGHTS.repeat(tally.distinct)
+    bases, gain = logs[:DISTANCES].tolist(), logs[DISTANCES:]
+    ends = zip(bases, pairwise(tally.starts), strict=True)
+    return tuple(Gains(base, tally.token[i:j], gain[i:j]) for base, (i, j) in ends)
+
+
+def backed_off(tally: Tally, key: Ints, below: Floats) -> Floats:
+    """Return the probability that a row gives to tokens at distances, given the one below."""
+    at = key // TOKENS - 1
+    size = np.where(tally.total, DISCOUNT * tally.distinct, 1)[at]
+    seen: Floats = np.maximum(tally.of(key) - DISCOUNT, 0.0)
+    return (seen + size * below) / np.maximum(tally.total, 1)[at]

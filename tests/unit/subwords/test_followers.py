@@ -1,0 +1,179 @@
+"""What is kept of a row: it is made once, and anew when a row that it depends on changes."""
+
+import gc
+import sys
+import weakref
+from collections.abc import Callable
+from types import FrameType
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+from giaann_p2p.model.rows import DeltaRows, Question, Row
+from giaann_p2p.model.subwords import followers as module
+from giaann_p2p.model.subwords.counts import Tally
+from giaann_p2p.model.subwords.evidence import CountedRows, Evidence, Place
+from giaann_p2p.model.subwords.followers import Followers
+from giaann_p2p.model.subwords.gain import Gains, gains_of
+from giaann_p2p.model.subwords.ids import EVERYTHING
+from giaann_p2p.model.subwords.learn import learn_tokens
+from giaann_p2p.model.subwords.logarithm import Floats
+from tests.helpers import Shuffled
+from tests.helpers_subwords import RECOMMENDED, sequences_named
+
+COMMA = Place(11, 147650)
+"""A token, in a column, of the first and of the last text of quick.txt."""
+
+
+class Three(NamedTuple):
+    """The rows that the gains of a token depend on."""
+
+    own: Followers
+    anywhere: Followers
+    everything: Followers
+
+    def gains(self, distance: int = 1) -> Gains:
+        """Return those of the own row."""
+        return self.own.gains(distance, self.anywhere, self.everything.frequencies)
+
+    def anywhere_gains(self, distance: int = 1) -> Gains:
+        """Return those of the row of any column."""
+        return self.anywhere.gains(distance, None, self.everything.frequencies)
+
+
+def rows_of(texts: int, shuffled: bool = False) -> list[Row]:
+    """Return the three rows, of a brain that knows so many texts."""
+    rows = DeltaRows(learn_tokens(sequences_named("quick")[0:texts], RECOMMENDED))
+    evidence = Evidence(CountedRows(RECOMMENDED))
+    own = evidence.own(COMMA)
+    assert own is not None
+    asked = Question([own, evidence.anywhere(COMMA.token), EVERYTHING])
+    answer = Shuffled(rows).read(asked) if shuffled else rows.read(asked)
+    return [row for row in answer if row is not None]
+
+
+def three(texts: int, counted: CountedRows | None = None, shuffled: bool = False) -> Three:
+    return Three(*map((counted or CountedRows(RECOMMENDED)).of, rows_of(texts, shuffled)))
+
+
+def equal(one: Gains, other: Gains) -> bool:
+    same = np.array_equal(one.token, other.token) and np.array_equal(one.gain, other.gain)
+    return same and one.base == other.base
+
+
+def test_gains_are_made_once_for_all_distances(monkeypatch: pytest.MonkeyPatch) -> None:
+    known, made = three(4), list[Tally]()
+
+    def noted(tally: Tally, below: Floats) -> tuple[Gains, ...]:
+        made.append(tally)
+        return gains_of(tally, below)
+
+    monkeypatch.setattr(module, "gains_of", noted)
+    for _ in range(3):
+        for distance in range(1, 6):
+            known.gains(distance)
+            known.anywhere_gains(distance)
+    assert made == [known.own.tally, known.anywhere.tally]
+    assert len({known.gains(distance).base for distance in range(1, 6)}) == 4  # two weigh the same
+
+
+@pytest.mark.parametrize("changed", ["anywhere", "everything"])
+def test_gains_are_made_anew_when_another_row_changes(changed: str) -> None:
+    old, new = three(2), three(4)
+    mixed = old._replace(**{changed: getattr(new, changed)})
+    before = old.gains()
+    assert not equal(mixed.gains(), before)
+    fresh = three(2)._replace(**{changed: getattr(three(4), changed)})
+    assert equal(mixed.gains(), fresh.gains())
+    assert equal(mixed.anywhere_gains(), fresh.anywhere_gains())
+    assert equal(old.gains(), before)  # and back again
+
+
+def test_a_row_that_changes_has_gains_of_its_own() -> None:
+    counted = CountedRows(RECOMMENDED)
+    old, wanted = three(2, counted), three(4)
+    assert not equal(old.gains(), wanted.gains())
+    new = three(4, counted)
+    assert equal(new.gains(), wanted.gains())
+    assert equal(new.anywhere_gains(), wanted.anywhere_gains())
+    assert equal(old.gains(), three(2).gains())  # who began with the old rows goes on with them
+
+
+def test_a_row_of_the_same_content_has_the_same_gains() -> None:
+    counted = CountedRows(RECOMMENDED)
+    known = three(4, counted)
+    gains, again = known.gains(), three(4, counted)
+    assert again == known
+    assert again.gains() is gains
+    other = three(4, counted, shuffled=True)  # the same, in the order of another storage peer
+    assert other.own is not known.own
+    assert equal(other.gains(), gains)
+
+
+def test_an_own_row_without_one_of_any_column_is_over_the_frequencies() -> None:
+    known = three(4)
+    frequencies = known.everything.frequencies
+    alone = known.own.gains(1, None, frequencies)
+    tally = known.own.tally
+    wanted = gains_of(tally, frequencies.share[tally.token])[0]
+    assert equal(alone, wanted)
+    assert not equal(known.gains(), wanted)
+
+
+def test_gains_keep_no_other_row_in_memory() -> None:
+    known = three(4)
+    own = known.own
+    known.gains()
+    gone = [weakref.ref(row) for row in (known.anywhere, known.everything)]
+    gone.append(weakref.ref(known.everything.frequencies))
+    del known
+    gc.collect()
+    assert [one() for one in gone] == [None] * 3
+    assert own.counts(1).total > 0
+
+
+class Interrupted:
+    """Calls a function once before a line of `Followers.gains`, as if another thread ran there."""
+
+    def __init__(self, line: int, meanwhile: Callable[[], None]) -> None:
+        self.left, self._meanwhile = line, meanwhile
+
+    def __call__(self, frame: FrameType, event: str, _: object) -> "Interrupted | None":
+        if frame.f_code is not Followers.gains.__code__:
+            return None
+        if event == "line":
+            self.left -= 1
+            if self.left == 0:
+                self._meanwhile()  # which is not traced
+        return self
+
+
+@pytest.mark.parametrize("changed", ["anywhere", "everything"])
+def test_threads_that_use_two_versions_of_a_row_never_mix_them_up(changed: str) -> None:
+    ours, new, before = three(2), three(4), sys.gettrace()
+    theirs = ours._replace(**{changed: getattr(new, changed)})
+    wanted = {one: three(2)._replace(**{changed: getattr(one, changed)}) for one in (ours, theirs)}
+    right = {one: other.gains() for one, other in wanted.items()}
+    line, interrupted = 0, True
+    while interrupted:
+        line, interrupted = line + 1, False
+        for first, second in [(ours, theirs), (theirs, ours)]:
+            for known in (first, second):
+                known.gains()
+
+            def meanwhile(first: Three = first, second: Three = second) -> None:
+                for known in (first, second):
+                    assert equal(known.gains(), right[known])
+
+            trace = Interrupted(line, meanwhile)
+            sys.settrace(trace)
+            try:
+                found = first.gains()
+            finally:
+                sys.settrace(before)
+            assert equal(found, right[first])
+            assert equal(second.gains(), right[second])
+            assert equal(first.gains(), right[first])
+            interrupted |= trace.left <= 0
+    assert line > 8
