@@ -85,6 +85,8 @@ class Row:
 
     def same(self, other: "Row") -> bool:
         """Return whether both rows say the same, in the same order."""
+        if self is other:
+            return True
         return self.count == other.count and all(
             np.array_equal(getattr(self, name), getattr(other, name)) for name in _CONTENT
         )

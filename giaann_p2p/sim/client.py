@@ -4,11 +4,12 @@ import random
 from functools import partial
 from typing import NamedTuple
 
-from giaann_p2p.model.rows import Neuron, Question
+from giaann_p2p.model.rows import Neuron, Question, Row
 from giaann_p2p.sim.node import Node
 from giaann_p2p.sim.world import World
 from giaann_p2p.store.codec.parcel import Limits
 from giaann_p2p.swarm.reading import reader
+from giaann_p2p.swarm.reading.known_rows import Marking
 from giaann_p2p.swarm.reading.reader import Answered, Reader
 from giaann_p2p.swarm.reading.row_vote import NOTHING, Verify
 from giaann_p2p.swarm.training import writer
@@ -24,6 +25,8 @@ _TIMEOUT = 4.0
 _PATIENCE = 15.0
 _AT_ONCE = 3
 _MOST = (1 << 31) - 1
+_LEAST_MARKED = 1
+"""Minimum number of connections of a row that is confirmed by its mark; lessons are short."""
 
 
 class Habit(NamedTuple):
@@ -60,6 +63,7 @@ class Client(Node):
         super().__init__(name, identity.peer, world.clock, world.network, world.trace, around, skew)
         self.world, self.job, self.habit = world, job, habit
         self.rng = random.Random(f"{world.seed} {name} choice")
+        self._secret = random.Random(f"{world.seed} {name} marks").randbytes(32)
         self.chunks = chunks
         self.answered = self.unanswered = 0
         self.begin()
@@ -71,9 +75,11 @@ class Client(Node):
         self.around = self.world.view_of(self.peer)
         few = FEW_BYTES if self.world.seed % 2 else 0  # lessons are short: all come from seeds
         self._writer = Writer(rules.shards, rules.quorum, self.around, _TIMEOUT, few)
+        marking = Marking(self._secret, _LEAST_MARKED)
         self._reader = Reader(
-            self.world.layout, limits, self.around, _TIMEOUT, _PATIENCE, self.habit.verify
+            self.world.layout, limits, self.around, _TIMEOUT, _PATIENCE, self.habit.verify, marking
         )
+        self._known: dict[Neuron, Row] = {}  # the rows that were read last
         self._reads: dict[int, tuple[list[Neuron], float]] = {}
         self._open = [n for n in self.chunks if (self.job, n) not in self.world.promises.committed]
         self.world.introduce(self)
@@ -124,7 +130,7 @@ class Client(Node):
         chunk = self.rng.choice(self.chunks)
         known = self.world.lessons.neurons(chunk)
         some = self.rng.sample(known, min(4, len(known)))
-        number, acts = self._reader.read(Question(some), self.now)
+        number, acts = self._reader.read(Question(some), self.now, self._known)
         self._reads[number] = some, self.clock.now
         self._do(acts)
 
@@ -140,6 +146,7 @@ class Client(Node):
                 self.unanswered += act.rows is None
                 neurons, asked = self._reads.pop(act.number)
                 if act.rows is not None:
+                    self._known |= {row.neuron: row for row in act.rows if row is not None}
                     self.world.promises.accepted(self, neurons, act.rows, asked)
             else:
                 self.say(f"shuns a peer that lied of shard {act.shard}")

@@ -10,7 +10,8 @@ from typing import NamedTuple
 import numpy as np
 
 from giaann_p2p.errors import DamagedError, PeerError
-from giaann_p2p.model.rows import Neuron
+from giaann_p2p.model.rows import Answer, Neuron, Row
+from giaann_p2p.model.rows import Question as AskedRows
 from giaann_p2p.model.rows import Rows as ToldRows
 from giaann_p2p.net.transport import OnAnswer
 from giaann_p2p.node.members.context import Context
@@ -29,6 +30,7 @@ from giaann_p2p.swarm.wire.identity import Peer
 from giaann_p2p.swarm.wire.message import Message
 from giaann_p2p.swarm.wire.messages import Push, Pushed, PushFrom, Read, Rows, decode
 from giaann_p2p.swarm.wire.record import Announcement
+from giaann_p2p.swarm.wire.row_mark import MARK_BYTES, mark
 from giaann_p2p.swarm.wire.shardset import unpacked
 from giaann_p2p.swarm.wire.token import Rights
 
@@ -157,7 +159,34 @@ class Storage(Machine, Holder):
                 for neuron in map(Neuron, concepts, features)
                 if self.world.layout.shard_of(*neuron) not in moved
             ]
-            self.promises.served(self, asked, rows_of(answer.parcel, self.store.limits))
+            told = rows_of(answer.parcel, self.store.limits)
+            self.promises.served(self, asked, _Confirmed(told, self._confirmed(question, answer)))
+
+    def _confirmed(self, question: Read, answer: Rows) -> dict[Neuron, Row | None]:
+        """Return this peer's rows that it says are the same as the asking peer's."""
+        numbers = (np.frombuffer(one, "<u8") for one in (question.concepts, question.features))
+        neurons = list(map(Neuron, *(one.tolist() for one in numbers)))
+        same = np.frombuffer(answer.same, "<u2").tolist()
+        found = dict[Neuron, Row | None]()
+        for at in same:
+            (row,) = self.store.read(AskedRows([neurons[at]]))
+            told = question.marks[MARK_BYTES * at : MARK_BYTES * (at + 1)]
+            if row is None or mark(row, question.salt) != told:
+                self.promises.broken(f"{self.name} confirms a row that it does not have")
+            found[neurons[at]] = row
+        return found
+
+
+class _Confirmed(NamedTuple):
+    """The rows of an answer, with those that it confirms without sending them."""
+
+    sent: ToldRows
+    same: dict[Neuron, Row | None]
+
+    def read(self, question: AskedRows) -> Answer:
+        """Return the rows of the question's neurons, in order; None for a neuron without one."""
+        rows = self.sent.read(question)
+        return [self.same.get(*pair) for pair in zip(question.neurons, rows, strict=True)]
 
 
 class SimStore(Store):

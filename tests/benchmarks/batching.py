@@ -33,6 +33,7 @@ from giaann_p2p.model.text import Sentence, document_sentences, text_sentences
 from giaann_p2p.model.words_profile import WordsProfile
 from giaann_p2p.node.reading.row_cache import RowCache
 from giaann_p2p.node.reading.thinking import Thinking, Thought
+from giaann_p2p.swarm.reading.known_rows import Known
 from tests.benchmarks.model import WIKI, store_of
 
 WORDS = 12
@@ -126,7 +127,7 @@ class Learned:
         self._store = store_of(total([learn(part.sequences, spec) for part in parsed]), spec)
         self._rows: dict[Neuron, Row | None] = {}
 
-    async def read(self, neurons: Sequence[Neuron]) -> Answer:
+    async def read(self, neurons: Sequence[Neuron], known: Known) -> Answer:
         """Return the rows of some neurons."""
         missing = [neuron for neuron in neurons if neuron not in self._rows]
         self._rows |= zip(missing, self._store.read(Question(missing)), strict=True)

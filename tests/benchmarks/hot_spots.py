@@ -64,7 +64,7 @@ def main() -> None:
     given = options.parse_args()
     prompts = (DATA / "prompts.txt").read_text().splitlines()[: given.prompts]
     with Store.at(given.brain, readonly=True) as store:
-        read = [_read(store, prompt, given.tokens) for prompt in prompts]
+        read = [read_by(store, prompt, given.tokens) for prompt in prompts]
         layout = Layout(shards=given.shards, blocks=usual_blocks(store.spec))
         neurons = [neuron for one in read for question in one for neuron in question]
         size = {neuron: _size(store, neuron) for neuron in dict.fromkeys(neurons)}
@@ -108,7 +108,7 @@ def _keep_to_the_quickest(reader: Reader) -> None:
     reader._calls.loads.choice = choice  # type: ignore[method-assign]
 
 
-def _read(store: Store, prompt: str, tokens: int) -> list[list[Neuron]]:
+def read_by(store: Store, prompt: str, tokens: int) -> list[list[Neuron]]:
     """Return the neurons whose rows the answer to a prompt reads, question by question."""
     profile, reads = profile_of(store.spec), Reads(store)
     continuation = profile.minds().continuation(prompt, Manner(max_tokens=tokens))

@@ -35,22 +35,27 @@ _MOST = (1 << 31) - 1
 Questions = Sequence[Sequence[Neuron]]
 
 
-class _Others:
+class Others:
     """A view of peers that are all there, and have what they own."""
 
-    def __init__(self, me: Peer, placement: Placement) -> None:
-        self.me, self._placement = me, placement
+    def __init__(self, me: Peer, placement: Placement | None = None) -> None:
+        self.me = me
+        self._placement = Placement.of({}, 1, 1) if placement is None else placement
 
     def placement(self, now: float) -> Placement:
+        """Return which peer owns which shard."""
         return self._placement
 
     def ready(self, shard: int, now: float) -> Sequence[Peer]:
+        """Return the owners of a shard."""
         return self._placement.owners(shard)
 
     def not_suspected(self, peer: Peer, now: float) -> bool:
+        """Return True."""
         return True
 
     def suspect(self, peer: Peer, now: float) -> None:
+        """Fail."""
         raise AssertionError("an honest peer is suspected")
 
     def heard(self, peer: Peer) -> None:
@@ -81,7 +86,7 @@ class Played:
         """Return a new reader."""
         spec = self._store.spec
         limits = Limits(spec.branches, spec.segments, _MOST, _MOST, _MOST)
-        others = _Others(Peer(bytes([number]) * 32), self._placement)
+        others = Others(Peer(bytes([number]) * 32), self._placement)
         reader = Reader(self._layout, limits, cast(PeersView, others), 2.0, 15.0)
         self._change(reader)
         return reader

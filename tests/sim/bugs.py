@@ -20,6 +20,7 @@ from giaann_p2p.store.content import Content
 from giaann_p2p.store.disk.sync import NEVER
 from giaann_p2p.swarm.members import directory, peers_view, silent_backoff
 from giaann_p2p.swarm.replication import (
+    answers,
     cold_copies,
     handover_proof,
     pushes,
@@ -30,7 +31,8 @@ from giaann_p2p.swarm.replication import (
 from giaann_p2p.swarm.training import writer
 from giaann_p2p.swarm.training.pushed_chunk import PushedChunk
 from giaann_p2p.swarm.wire.actions import Apply, Reply
-from giaann_p2p.swarm.wire.messages import Pushed
+from giaann_p2p.swarm.wire.messages import Pushed, Read
+from giaann_p2p.swarm.wire.row_mark import MARK_BYTES
 from giaann_p2p.swarm.wire.shardset import packed
 
 Patch = Callable[[pytest.MonkeyPatch], None]
@@ -180,12 +182,21 @@ def _let_go_on_hearsay(patch: pytest.MonkeyPatch) -> None:
 HEARSAY = Bug("let go on hearsay", _let_go_on_hearsay)
 """It takes liars to find this one."""
 
+
+def _confirm_whatever_is_known(patch: pytest.MonkeyPatch) -> None:
+    def all_the_same(self: Any, question: Read, neurons: list[Any]) -> list[int]:
+        return list(range(len(question.marks) // MARK_BYTES))
+
+    patch.setattr(answers.Answers, "_same", all_the_same)
+
+
 BUGS = [
     Bug("ack before sync", _ack_before_sync),
     Bug("drop too early", _drop_too_early),
     Bug("forget an applied chunk", _forget_an_applied_chunk),
     Bug("snapshot without applied sets", _snapshot_without_applied_sets),
     Bug("accept an unsigned record", _accept_an_unsigned_record),
+    Bug("confirm whatever is known", _confirm_whatever_is_known),
     Bug("release too early", _release_too_early),
     Bug("count an answer twice", _count_an_answer_twice),
     Bug("add what is there already", _add_what_is_there_already),

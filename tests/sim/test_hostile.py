@@ -81,6 +81,7 @@ def check_attacked(done: Counter[str]) -> None:
     """Check that they did their worst; one that is barred at once has nothing to lie about."""
     for lie in ("Read", "Push", "Compare", "Fetch"):
         assert done[f"lies about {lie}"] > 0
+    assert done["rows confirmed unseen"] > 0
     assert done["pushes refused"] > 0
     assert done["liars shunned"] > 0
     assert done["peers named"] > 0

@@ -7,6 +7,7 @@ owner that is caught returning wrong rows is named in the log.
 
 import asyncio
 import logging
+import secrets
 from collections.abc import Callable, Sequence
 from functools import partial
 
@@ -17,6 +18,7 @@ from giaann_p2p.node.calls import Calls, fail
 from giaann_p2p.store.codec.parcel import Limits
 from giaann_p2p.swarm.members.peers_view import PeersView
 from giaann_p2p.swarm.reading.disputes import Lied
+from giaann_p2p.swarm.reading.known_rows import NOTHING_KNOWN, Known, Marking
 from giaann_p2p.swarm.reading.reader import Answered, ReadAction, Reader
 from giaann_p2p.swarm.reading.row_vote import NOTHING, Verify
 from giaann_p2p.swarm.wire.actions import Call
@@ -60,7 +62,8 @@ class RowReader:
         self._quiet = asyncio.Event()
         self._quiet.set()
         self._log = log or logging.getLogger("giaann.node")
-        self._reader = Reader(manifest.layout, limits, others, timeout, patience, verify)
+        marking = Marking(secrets.token_bytes())
+        self._reader = Reader(manifest.layout, limits, others, timeout, patience, verify, marking)
         self._waiting: dict[int, asyncio.Future[Answer]] = {}
         self._timer: asyncio.TimerHandle | None = None
         self._due = 0.0
@@ -99,13 +102,14 @@ class RowReader:
             return False
         return True
 
-    async def rows(self, neurons: Sequence[Neuron]) -> Answer:
+    async def rows(self, neurons: Sequence[Neuron], known: Known = NOTHING_KNOWN) -> Answer:
         """Return the neurons' rows in the order asked for, with None for a neuron without a row.
 
+        `known`: rows that were read before; those that have not changed are not sent again.
         Raise Unreachable if no answer is accepted within the reader's patience.
         """
         future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
-        number, acts = self._reader.read(Question(list(neurons)), self._clock())
+        number, acts = self._reader.read(Question(list(neurons)), self._clock(), known)
         self._waiting[number] = future
         try:
             self._do(acts)

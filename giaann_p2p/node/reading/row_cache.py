@@ -1,7 +1,8 @@
 """A cache of rows for prompts that batches reads, and prefetches rows speculatively.
 
 1. A row is served from the cache if it was read less than `fresh` seconds ago; an older one is read
-   again. A row's name never changes, so a question for names is served by a cached row of any age.
+   again, but a long row is not sent again unless it has changed. A row's name never changes, so a
+   question for names is served by a cached row of any age.
 2. All rows that prompts ask for within one turn of the loop go into one read. A row that is being
    read already is not requested again.
 3. Prefetched rows, called guesses, go into a read of their own, sent after the requested rows.
@@ -12,7 +13,7 @@
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -30,8 +31,9 @@ _LATE, _GUESS_LATE = 1.0, 0.1
 """Seconds that a prompt waits for a shared read, or a prefetch, before it reads its rows alone."""
 _CLOSED = "this peer is ending, and reads no more rows; ask another one"
 
-Read = Callable[[Sequence[Neuron]], Awaitable[Answer]]
-"""A function that reads the rows of some neurons from their owners."""
+Read = Callable[[Sequence[Neuron], Mapping[Neuron, Row]], Awaitable[Answer]]
+"""A function that reads the rows of some neurons from their owners, which need not send those of
+the known rows that have not changed."""
 
 
 @dataclass
@@ -229,16 +231,28 @@ class RowCache:
         began = asyncio.get_running_loop().time()
         neurons = list(flight.bills)
         self.counters.reads += not flight.guess
-        rows = await self._read(neurons)
-        self._share_out(flight, neurons, rows)
+        known = self._known(neurons)
+        rows = await self._read(neurons, known)
+        self._share_out(flight, neurons, rows, known)
         for neuron, row in zip(neurons, rows, strict=True):
             guess = flight.guess and neuron not in flight.asked
             flight.rows[neuron] = self.shelf.put(neuron, row, began, guess=guess)
 
-    def _share_out(self, flight: _BatchRead, neurons: list[Neuron], rows: Answer) -> None:
-        """Charge the bytes received since the last call to the rows' bills, by the rows' sizes."""
+    def _known(self, neurons: list[Neuron]) -> dict[Neuron, Row]:
+        """Return the cached rows of some neurons, of whatever age."""
+        kept = {neuron: self.shelf.look(neuron) for neuron in neurons}
+        return {neuron: one.row for neuron, one in kept.items() if one is not None and one.row}
+
+    def _share_out(
+        self, flight: _BatchRead, neurons: list[Neuron], rows: Answer, known: Mapping[Neuron, Row]
+    ) -> None:
+        """Charge the bytes received since the last call to the rows' bills, by the rows' sizes.
+
+        Known rows that were confirmed count as little as missing ones.
+        """
         came, self._paid = self._received() - self._paid, self._received()
-        sizes = list(map(size_of, rows))
+        pairs = zip(neurons, rows, strict=True)
+        sizes = [size_of(None if known.get(neuron) is row else row) for neuron, row in pairs]
         for neuron, size in zip(neurons, sizes, strict=True):
             flight.bills[neuron].nbytes += came * size // sum(sizes)
 

@@ -31,7 +31,7 @@ _PRETENCES = list(Pretence)
 
 LIES = (
     frozenset({Lie.ROWS, Lie.ACKS, Lie.READY, Lie.COVERS, Lie.SHOWS}),
-    frozenset({Lie.SOME_ROWS, Lie.READY, Lie.INVENTS, Lie.GARBAGE, Lie.SLANDERS}),
+    frozenset({Lie.SOME_ROWS, Lie.SAME, Lie.READY, Lie.INVENTS, Lie.GARBAGE, Lie.SLANDERS}),
 )
 SHIRKING = (
     frozenset({Shirking.KEEPS, Shirking.IMPOSSIBLE, Shirking.FALSE, Shirking.EMPTY}),

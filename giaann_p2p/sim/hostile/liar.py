@@ -53,6 +53,7 @@ from giaann_p2p.swarm.wire.messages import (
 )
 from giaann_p2p.swarm.wire.record import MOST_CAPACITY, MOST_NAMED, Announcement, namings
 from giaann_p2p.swarm.wire.replica import ReplicaState
+from giaann_p2p.swarm.wire.row_mark import MARK_BYTES
 from giaann_p2p.swarm.wire.shardset import packed, unpacked
 
 _NO_SHARDS = np.empty(0, np.uint16)
@@ -66,6 +67,7 @@ class Lie(Enum):
     ROWS = "all rows that are read"
     SOME_ROWS = "one answer of three with rows"
     ALIKE = "all rows, in the same way as all who lie so"
+    SAME = "whatever the asking peer knows is still the same"
     ACKS = "it has taken in what was pushed, and has not"
     READY = "all shards are ready with it, whatever it has, and it has room for all"
     COVERS = "it has whatever it is asked for"
@@ -119,6 +121,8 @@ class Liar(Storage):
         if isinstance(question, Read):
             lies = self.tells(Lie.ROWS, Lie.ALIKE)
             lies |= self.tells(Lie.SOME_ROWS) and self._lying.random() < 1 / 3
+            if not lies and self.tells(Lie.SAME):
+                return self._same_rows(question)
             return self._wrong_rows(question) if lies else None
         if isinstance(question, Push) and self.tells(Lie.ACKS):
             shards = unpacked(question.shards, self.world.rules.shards)
@@ -153,7 +157,7 @@ class Liar(Storage):
         return msgspec.structs.replace(announcement, **lies)
 
     def _wrong_rows(self, question: Read) -> Message | bytes:
-        said = self.answers.to(question)
+        said = self.answers.to(Read(question.concepts, question.features))
         if not isinstance(said, Rows):
             return said
         concepts = np.frombuffer(question.concepts, "<u8").tolist()
@@ -169,6 +173,16 @@ class Liar(Storage):
         if Lie.ALIKE not in self.lies and self._lying.random() < 0.1:
             parcel = parcel[: self._lying.randrange(len(parcel) + 1)]
         return Rows(parcel, packed(_NO_SHARDS, self.world.rules.shards))
+
+    def _same_rows(self, question: Read) -> Message | None:
+        """Confirm all rows that the asking peer knows; None if it knows none."""
+        count = len(question.marks) // MARK_BYTES
+        rest = question.concepts[8 * count :], question.features[8 * count :]
+        said = self.answers.to(Read(*rest))
+        if not count or not isinstance(said, Rows):
+            return None
+        watch_of(self.world).happened("rows confirmed unseen")
+        return Rows(said.parcel, said.moved, np.arange(count, dtype="<u2").tobytes())
 
     def _altered(self, rows: list[Row]) -> list[Row]:
         """Alter each row, leave it out, or return another one in its place."""

@@ -15,6 +15,10 @@ A question is split by shard, and the parts for one peer are batched. An answer 
 complete and contains only what was asked for. If a peer fails, is late or lacks the rows, the next
 one is asked. When none is left, all are retried until the question's timeout.
 
+Rows that the reader has cached are confirmed by marks where they have not changed; a confirmed row
+counts as if it had been sent. Only comparisons and disputes always ask for the rows themselves, so
+that a peer that confirms whatever it is asked is found by them.
+
 Rows may be compared with those of other owners: `row_vote` decides which rows, and when a row is
 accepted; `disputes` decides which peer is blamed.
 """
@@ -29,6 +33,7 @@ from giaann_p2p.store.layout import Layout
 from giaann_p2p.swarm.members.peers_view import PeersView
 from giaann_p2p.swarm.members.voters import Voters
 from giaann_p2p.swarm.reading.disputes import Disputes, Lied
+from giaann_p2p.swarm.reading.known_rows import NO_MARKS, NOTHING_KNOWN, Known, Marking
 from giaann_p2p.swarm.reading.row_calls import RowAnswer, RowCalls
 from giaann_p2p.swarm.reading.row_vote import (
     NOTHING,
@@ -65,8 +70,8 @@ ReadAction = Call | Answered | Lied
 class _Part:
     """The part of a question that concerns one shard: its neurons, and the peers asked for them."""
 
-    def __init__(self, shard: int, neurons: list[Neuron], number: int) -> None:
-        self.shard, self.neurons, self.number = shard, neurons, number
+    def __init__(self, shard: int, neurons: list[Neuron], number: int, known: Known) -> None:
+        self.shard, self.neurons, self.number, self.known = shard, neurons, number, known
         self.rows: list[Row | None] | None = None
         """The rows of `neurons`; None while the part has no result."""
         self.tried: set[Peer] = set()
@@ -114,10 +119,11 @@ class Reader:
         timeout: float,
         patience: float,
         verify: Verify = NOTHING,
+        marking: Marking = NO_MARKS,
     ) -> None:
         self._layout, self._others = layout, others
         self._patience, self._verify = patience, checked(verify)
-        self._calls = RowCalls(layout, limits, others, timeout)
+        self._calls = RowCalls(layout, limits, others, timeout, marking)
         self._voters = Voters(others)
         self._readings: dict[int, _Reading] = {}
         self._numbers = 0
@@ -143,17 +149,20 @@ class Reader:
         """Whether no comparison or dispute is open."""
         return not (self._checks or self._comparing or self.disputes)
 
-    def read(self, question: Question, now: float) -> tuple[int, list[ReadAction]]:
+    def read(
+        self, question: Question, now: float, known: Known = NOTHING_KNOWN
+    ) -> tuple[int, list[ReadAction]]:
         """Open a question for rows; return its number and the first calls.
 
-        The outcome will be an `Answered` with this number.
+        The outcome will be an `Answered` with this number. `known`: rows that were read before, of
+        which those that have not changed need not be sent again.
         """
         self._numbers += 1
         by_shard: dict[int, list[Neuron]] = {}
         for neuron in dict.fromkeys(question.neurons):
             by_shard.setdefault(self._layout.shard_of(*neuron), []).append(neuron)
         parts = [
-            _Part(shard, neurons[at : at + MOST_READ], self._numbers)
+            _Part(shard, neurons[at : at + MOST_READ], self._numbers, known)
             for shard, neurons in sorted(by_shard.items())
             for at in range(0, len(neurons), MOST_READ)
         ]
@@ -259,7 +268,8 @@ class Reader:
         for part in parts:
             part.asked.add(peer)
         neurons = [neuron for part in parts for neuron in part.neurons]
-        return self._calls.ask(peer, neurons, partial(self._on_answer, peer, parts), now)
+        then, known = partial(self._on_answer, peer, parts), parts[0].known
+        return self._calls.ask(peer, neurons, then, now, known)
 
     def _on_answer(self, peer: Peer, parts: list[_Part], told: RowAnswer, now: float) -> None:
         news = list[_Part]()

@@ -1,5 +1,8 @@
 """Calls for rows to one peer, and the validation of its answers.
 
+A call may name rows that the reader knows, by their marks. A row that the peer says is still the
+same counts in every way as if the peer had sent it.
+
 An answer counts if it is complete and contains only what was asked for. A peer that sends any other
 answer, or none in time, is avoided for a while. One that is merely busy counts as slow for a while.
 """
@@ -19,6 +22,15 @@ from giaann_p2p.store.codec.sheaf import SheafRows
 from giaann_p2p.store.codec.sheaf import decode as decode_sheaf
 from giaann_p2p.store.layout import Layout
 from giaann_p2p.swarm.members.peers_view import PeersView
+from giaann_p2p.swarm.reading.known_rows import (
+    NO_MARKS,
+    NOTHING_KNOWN,
+    Known,
+    Marked,
+    Marker,
+    Marking,
+    confirmed,
+)
 from giaann_p2p.swarm.reading.latency import Latencies
 from giaann_p2p.swarm.reading.load import Loads
 from giaann_p2p.swarm.wire.actions import Call
@@ -37,12 +49,15 @@ class RowAnswer(NamedTuple):
     """The rows that were asked for; None if there was no valid answer."""
     moved: frozenset[int]
     """Requested shards that the peer does not serve."""
+    same: Known = NOTHING_KNOWN
+    """The rows that the reader knows, and that the peer says are the same."""
 
     def of(self, shard: int, neurons: Sequence[Neuron]) -> Answer | None:
         """Return the rows of some neurons of a shard; None if the answer does not contain them."""
         if self.rows is None or shard in self.moved:
             return None
-        return self.rows.read(Question(neurons))
+        rows = self.rows.read(Question(neurons))
+        return [self.same.get(*pair) for pair in zip(neurons, rows, strict=True)]
 
 
 Then = Callable[[RowAnswer, float], None]
@@ -51,57 +66,84 @@ Then = Callable[[RowAnswer, float], None]
 class RowCalls:
     """The calls for rows that are in flight."""
 
-    def __init__(self, layout: Layout, limits: Limits, others: PeersView, timeout: float) -> None:
+    def __init__(
+        self,
+        layout: Layout,
+        limits: Limits,
+        others: PeersView,
+        timeout: float,
+        marking: Marking = NO_MARKS,
+    ) -> None:
         self.latencies = Latencies()
         self.loads = Loads(self.latencies, others.me)
         self._layout, self._limits, self._others = layout, limits, others
-        self._timeout = timeout
+        self._timeout, self._marker = timeout, Marker(marking)
         self._pending_calls = PendingCalls[Message | None, Call]()
 
     def __len__(self) -> int:
         return len(self._pending_calls)
 
-    def ask(self, peer: Peer, neurons: list[Neuron], then: Then, now: float) -> Call:
-        """Return a call that asks a peer for rows; `then` gets the result and the time."""
-        concepts = np.array([neuron.concept for neuron in neurons], "<u8").tobytes()
-        features = np.array([neuron.feature for neuron in neurons], "<u8").tobytes()
+    def ask(
+        self,
+        peer: Peer,
+        neurons: Sequence[Neuron],
+        then: Then,
+        now: float,
+        known: Known = NOTHING_KNOWN,
+    ) -> Call:
+        """Return a call that asks a peer for rows; `then` gets the result and the time.
+
+        The peer need not send those of the `known` rows that have not changed.
+        """
+        marked = self._marker.marked(neurons, known)
+        order = list(dict.fromkeys([*(neuron for neuron, _ in marked.rows), *neurons]))
+        concepts = np.array([neuron.concept for neuron in order], "<u8").tobytes()
+        features = np.array([neuron.feature for neuron in order], "<u8").tobytes()
         self.loads.began(peer, now)
-        number = self._pending_calls.number(partial(self._on_answer, peer, neurons, then, now))
-        return Call(number, peer, Read(concepts, features), self._timeout)
+        asked = _Asked(peer, frozenset(order), marked, then, now)
+        number = self._pending_calls.number(partial(self._on_answer, asked))
+        read = Read(concepts, features, marked.marks, marked.salt)
+        return Call(number, peer, read, self._timeout)
 
     def answered(self, number: int, answer: Message | None, now: float) -> None:
         """Handle the answer to a call for rows; None means that no answer came in time."""
         self._pending_calls.done(number, answer, now)
 
-    def _on_answer(
-        self,
-        peer: Peer,
-        neurons: list[Neuron],
-        then: Then,
-        asked: float,
-        answer: Message | None,
-        now: float,
-    ) -> list[Call]:
+    def _on_answer(self, asked: "_Asked", answer: Message | None, now: float) -> list[Call]:
         busy = isinstance(answer, Refusal) and answer.is_busy
-        self.loads.ended(peer, asked, now, busy=busy)
+        self.loads.ended(asked.peer, asked.since, now, busy=busy)
         try:
             if not isinstance(answer, Rows):
                 raise MessageError("the answer contains no rows")
-            moved = frozenset(unpacked(answer.moved, self._layout.shards).tolist())
-            told = RowAnswer(self._rows(answer.parcel, neurons), moved)
+            told = self._told(asked, answer)
         except (MessageError, DamagedError):
             if not busy:
-                self._others.suspect(peer, now)
+                self._others.suspect(asked.peer, now)
             told = RowAnswer(None, frozenset())
         else:
-            self._others.heard(peer)
-        then(told, now)
+            self._others.heard(asked.peer)
+        asked.then(told, now)
         return []
 
-    def _rows(self, data: bytes, neurons: list[Neuron]) -> SheafRows | PlainRows:
-        """Decode the rows in an answer; MessageError if some of them were not requested."""
+    def _told(self, asked: "_Asked", answer: Rows) -> RowAnswer:
+        """Validate an answer; MessageError or DamagedError if no honest peer would send it."""
+        moved = frozenset(unpacked(answer.moved, self._layout.shards).tolist())
+        data = answer.parcel
         decode = decode_plainly if data.startswith(MAGIC) else decode_sheaf
         found = decode(data, of_answer(self._limits, len(data)))
-        if not found.neurons <= set(neurons):
+        if not found.neurons <= asked.neurons:
             raise MessageError("the answer contains rows that were not requested")
-        return found
+        same = confirmed(answer.same, asked.marked)
+        if not same.keys().isdisjoint(found.neurons):
+            raise MessageError("the answer contains a row that is said to be the same")
+        return RowAnswer(found, moved, same)
+
+
+class _Asked(NamedTuple):
+    """A call for rows that is in flight."""
+
+    peer: Peer
+    neurons: frozenset[Neuron]
+    marked: Marked
+    then: Then
+    since: float

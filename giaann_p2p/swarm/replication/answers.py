@@ -1,6 +1,7 @@
 """Answers to other peers' questions about a storage peer's content; they only read its store."""
 
 from collections.abc import Callable
+from functools import cache
 
 import numpy as np
 
@@ -44,6 +45,8 @@ from giaann_p2p.swarm.wire.messages import (
 )
 from giaann_p2p.swarm.wire.orphans import Orphans
 from giaann_p2p.swarm.wire.replica import ReplicaState
+from giaann_p2p.swarm.wire.row_mark import MARK_BYTES, SALT_BYTES
+from giaann_p2p.swarm.wire.row_mark import mark as mark_of
 from giaann_p2p.swarm.wire.shardset import packed, unpacked
 
 _MOST_EXPORTS = 256
@@ -128,6 +131,35 @@ class Answers:
                 f"a read has as many features as concepts, and at most {MOST_READ:,};"
                 f" this one has {len(concept):,} concepts and {len(feature):,} features"
             )
+        same = self._same(question, list(map(Neuron, concept.tolist(), feature.tolist())))
+        if same:
+            concept, feature = np.delete(concept, same), np.delete(feature, same)
+        rows = self._rows_of(concept, feature)
+        return Rows(rows.parcel, rows.moved, np.array(same, "<u2").tobytes())
+
+    def _same(self, question: Read, neurons: list[Neuron]) -> list[int]:
+        """Return the positions of the neurons whose rows have the mark in the question."""
+        marks = question.marks
+        marked = neurons[: len(marks) // MARK_BYTES]
+        if len(marks) != MARK_BYTES * len(marked) or len({*marked}) < len(marked):
+            raise MessageError(
+                f"{len(marks)} bytes are no marks of different rows, with {len(neurons)} neurons"
+            )
+        if len(question.salt) != (SALT_BYTES if marked else 0):
+            raise MessageError(f"marks have a salt of {SALT_BYTES} bytes, and nothing else has one")
+        serves = cache(self._serves)
+        same = list[int]()
+        for at, neuron in enumerate(marked):
+            row = None
+            if serves(self._store.layout.shard_of(*neuron)):
+                (row,) = self._store.read(Question([neuron]))
+            told = marks[MARK_BYTES * at : MARK_BYTES * (at + 1)]
+            if row and row.count and mark_of(row, question.salt) == told:
+                same.append(at)
+        return same
+
+    def _rows_of(self, concept: Ids, feature: Ids) -> Rows:
+        """Return the rows of some neurons."""
         if len(concept) <= _FEW:
             return self._few(list(map(Neuron, concept.tolist(), feature.tolist())))
         shards = self._store.layout.shards_of(concept, feature)

@@ -20,6 +20,8 @@ from giaann_p2p.store.seal import MOST_WORDS, UNSEALED, Seal
 from giaann_p2p.swarm.wire.identity import PeerField
 from giaann_p2p.swarm.wire.message import NEURON_BYTES, Amount, Chunk, Job, Message
 from giaann_p2p.swarm.wire.prompt_messages import Ask, Continued, ContinuedSubwords
+from giaann_p2p.swarm.wire.row_mark import MARK_BYTES
+from giaann_p2p.swarm.wire.row_mark import SALT_BYTES as MARK_SALT_BYTES
 from giaann_p2p.swarm.wire.training_messages import Beat, BeatAck, Learn, LearnAck
 from giaann_p2p.swarm.wire.withdrawn import MOST as MOST_ORPHANS
 from giaann_p2p.swarm.wire.withdrawn import Part as Orphaned
@@ -27,13 +29,16 @@ from giaann_p2p.swarm.wire.withdrawn import Part as Orphaned
 VERSION = 4
 """Version of the message formats. 2: many rows travel as a sheaf instead of a parcel. 3: large
 requests state how many bytes may come at once, and deltas are sealed. 4: large sets of chunks are
-compared by parts."""
+compared by parts, and a read has marks of rows that the reader knows, which the answer leaves
+out."""
 MOST_BYTES = 8 << 20
 """Maximum length of one message, in bytes. Parts of a shard are smaller, and answers are cut before
 they grow this long."""
 
 MOST_READ = 1 << 12
 """Maximum number of neurons in one read."""
+POSITION_BYTES = 2
+"""Length of a neuron's position in a read, in bytes."""
 
 MOST_NOUNS = 1 << 12
 """Maximum number of nouns in one page of a shard's nouns."""
@@ -111,15 +116,24 @@ class Read(Message, frozen=True, tag="read"):
     """The concept of each neuron, as a little-endian u64."""
     features: bytes
     """The feature of each neuron, as a little-endian u64."""
+    marks: Annotated[bytes, msgspec.Meta(max_length=MARK_BYTES * MOST_READ)] = b""
+    """The marks of the rows that the sender knows of the first neurons (see `row_mark`)."""
+    salt: Annotated[bytes, msgspec.Meta(max_length=MARK_SALT_BYTES)] = b""
+    """Random bytes that were drawn for these marks; empty if there are none."""
 
 
 class Rows(Message, frozen=True, tag="rows"):
-    """Answer to `Read`: all requested rows that the sender has, except those of `moved` shards."""
+    """Answer to `Read`: all requested rows that the sender has.
+
+    It leaves out those of `moved` shards, and those that have the mark in the request.
+    """
 
     parcel: bytes
     """The rows: a few as plain bytes (`store.codec.plain`), more as a sheaf (`codec.sheaf`)."""
     moved: bytes
     """The requested shards that the sender does not serve."""
+    same: Annotated[bytes, msgspec.Meta(max_length=POSITION_BYTES * MOST_READ)] = b""
+    """The positions, in the request, of the rows that have the mark there, as little-endian u16."""
 
 
 class AskColumn(Message, frozen=True, tag="column?"):

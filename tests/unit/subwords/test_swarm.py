@@ -35,6 +35,7 @@ from giaann_p2p.solo.answer import Answer as OwnAnswer
 from giaann_p2p.solo.corpus import opened
 from giaann_p2p.store.codec.parcel import decode, encode
 from giaann_p2p.store.layout import Layout
+from giaann_p2p.swarm.reading.known_rows import Known
 from giaann_p2p.swarm.wire import messages, prompt_messages
 from giaann_p2p.swarm.wire.identity import Peer
 from giaann_p2p.swarm.wire.limits import of_chunk
@@ -64,7 +65,7 @@ class Owners:
     def __init__(self, rows: DeltaRows) -> None:
         self.rows = rows
 
-    async def read(self, neurons: Sequence[Neuron]) -> Answer:
+    async def read(self, neurons: Sequence[Neuron], known: Known) -> Answer:
         await asyncio.sleep(0.001)
         return self.rows.read(Question(neurons))
 

@@ -59,6 +59,28 @@ def test_the_swarm_answers_what_one_machine_answers(
     play(story)
 
 
+def test_long_rows_that_have_not_changed_are_not_sent_again(learned: Delta, parser: Parser) -> None:
+    rows, manner = DeltaRows(learned), Manner()
+
+    async def story(town: Town) -> None:
+        client = await taught(town, learned)
+        oracle = Oracle(town, 100, parser)
+        await oracle.client.lookout.whole.wait()
+        calls, received = oracle.client.reading.calls, list[int]()
+        for _ in range(3):
+            before = calls.bytes_in
+            for text in prompts(4):
+                found = await asked(client, Known(oracle), text, manner).all()
+                assert tokens_of(found) == tokens_of(expected(rows, parser, text, manner))
+            received.append(calls.bytes_in - before)
+            await asyncio.sleep(1.5)  # until what is cached is too old
+        assert received[0] > 50_000
+        assert max(received[1:]) < received[0] / 2
+        await oracle.close()
+
+    play(story)
+
+
 def test_whoever_dies_in_the_midst_of_an_answer_it_goes_on_with_the_same_tokens(
     learned: Delta, parser: Parser
 ) -> None:

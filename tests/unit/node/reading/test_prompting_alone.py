@@ -16,6 +16,7 @@ from giaann_p2p.net import clock
 from giaann_p2p.net.errors import Unreachable
 from giaann_p2p.node.reading import thinking
 from giaann_p2p.node.reading.prompting import Prompting, PromptOptions
+from giaann_p2p.swarm.reading.known_rows import Known
 from giaann_p2p.swarm.wire.identity import Peer
 from giaann_p2p.swarm.wire.message import Message
 from giaann_p2p.swarm.wire.messages import Refusal
@@ -35,7 +36,7 @@ class Peers:
         self.rows, self.takes, self.asked = rows, 0.001, 0
         self.error: Exception | None = None
 
-    async def read(self, neurons: Sequence[Neuron]) -> Answer:
+    async def read(self, neurons: Sequence[Neuron], known: Known) -> Answer:
         self.asked += len(neurons)
         await asyncio.sleep(self.takes)
         if self.error is not None:

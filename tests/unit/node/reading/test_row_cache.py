@@ -2,13 +2,16 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from giaann_p2p.model.rows import Answer, Name, Neuron, Question, Row, empty_row
 from giaann_p2p.net import clock
 from giaann_p2p.net.errors import Unreachable
 from giaann_p2p.node.reading.row_cache import Bill, RowCache
+from giaann_p2p.swarm.reading.known_rows import Known
 
 N = [Neuron(number, 0) for number in range(1000)]
 
@@ -18,6 +21,9 @@ class Peers:
 
     def __init__(self) -> None:
         self.reads: list[list[int]] = []
+        self.known: list[dict[Neuron, Row]] = []
+        self.unchanged, self.longer = False, 0
+        """Whether known rows are still the same."""
         self.takes = 0.010
         self.lost: set[int] = set()
         """Neurons that nobody tells: a read of them takes 15 s, and is in vain."""
@@ -26,20 +32,28 @@ class Peers:
         self.received = 0
         self.count = 0
 
-    async def read(self, neurons: Sequence[Neuron]) -> Answer:
+    async def read(self, neurons: Sequence[Neuron], known: Known) -> Answer:
         self.reads.append([neuron.concept for neuron in neurons])
+        self.known.append({**known})
         if self.lost & {neuron.concept for neuron in neurons}:
             await asyncio.sleep(15)
             raise Unreachable("in vain")
         await asyncio.sleep(self.takes)
         self.received += 100 * len(neurons)
         self.count += 1
+        if self.unchanged:
+            return [known.get(n) or longer(row(n, self.count), self.longer) for n in neurons]
         return [None if n.concept in self.never else row(n, self.count) for n in neurons]
 
 
 def row(neuron: Neuron, count: int) -> Row:
     told = empty_row(neuron, Name(f"noun{neuron.concept}", None))
     return Row(neuron, told.name, count, *(vars(told)[name] for name in list(vars(told))[3:]))
+
+
+def longer(told: Row, count: int) -> Row:
+    """Return a row with so many connections more."""
+    return replace(told, strength=np.ones(count, np.int64))
 
 
 def play(story: Callable[[Peers, RowCache], Awaitable[None]], most_bytes: int = 1 << 20) -> None:
@@ -168,7 +182,7 @@ def test_a_shard_that_is_lost_stops_only_who_needs_it() -> None:
 
 def test_an_error_is_told_to_all_who_wait() -> None:
     async def story(peers: Peers, cache: RowCache) -> None:
-        async def refuses(neurons: Sequence[Neuron]) -> Answer:
+        async def refuses(neurons: Sequence[Neuron], known: Known) -> Answer:
             raise Unreachable("nobody is there")
 
         cache._read = refuses
@@ -219,6 +233,38 @@ def test_bytes_are_charged_to_who_asked_first_and_all_are_charged() -> None:
         cache.ahead([N[7]], bills[2])
         await asyncio.sleep(0.1)
         assert bills[2].nbytes == 100
+
+    play(story)
+
+
+def test_rows_that_are_too_old_are_named_to_who_is_asked_for_them_again() -> None:
+    async def story(peers: Peers, cache: RowCache) -> None:
+        peers.never = {2}
+        first = await cache.rows(Question([N[1], N[2]]))
+        await asyncio.sleep(1.5)
+        peers.unchanged = True
+        again = await cache.rows(Question([N[1], N[3]]))
+        assert peers.known == [{}, {N[1]: first[0]}]  # nothing is known of a row that was not
+        assert again[0] is first[0]
+        assert await cache.rows(Question([N[1]])) == again[:1]
+        assert len(peers.reads) == 2  # it is as fresh as if it had been sent
+        await asyncio.sleep(1.5)
+        cache.ahead([N[3]])
+        await asyncio.sleep(0.1)
+        assert peers.known[2] == {N[3]: again[1]}
+
+    play(story)
+
+
+def test_a_row_that_was_confirmed_costs_as_little_as_one_that_is_not() -> None:
+    async def story(peers: Peers, cache: RowCache) -> None:
+        peers.unchanged, peers.longer = True, 1000
+        await cache.rows(Question([N[1]]))
+        await asyncio.sleep(1.5)
+        known, new = Bill(), Bill()
+        await asyncio.gather(cache.rows(Question([N[1]]), known), cache.rows(Question([N[2]]), new))
+        assert known.nbytes + new.nbytes in (199, 200)  # it is rounded
+        assert known.nbytes < 30
 
     play(story)
 

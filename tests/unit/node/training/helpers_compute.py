@@ -26,6 +26,7 @@ from giaann_p2p.node.training.learner import Made, Task, teach
 from giaann_p2p.node.training.pool import Pool
 from giaann_p2p.sim.lessons import SPEC
 from giaann_p2p.solo.brain import Brain
+from giaann_p2p.swarm.reading.known_rows import Known
 from giaann_p2p.swarm.reading.row_vote import USUAL
 from giaann_p2p.swarm.wire.identity import Peer
 from tests.unit.node.helpers import EPOCH, LAYOUT, MANIFEST, Town, identity
@@ -77,7 +78,7 @@ class Slow:
 def no_prompts() -> Prompting:
     """Return what answers prompts, with no rows to answer them from."""
 
-    async def nothing(neurons: Sequence[Neuron]) -> Answer:
+    async def nothing(neurons: Sequence[Neuron], known: Known) -> Answer:
         return [None for _ in neurons]
 
     return Prompting(nothing, profile_of(SPEC))

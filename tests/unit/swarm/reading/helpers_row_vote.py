@@ -134,18 +134,16 @@ class World:
 
     def _ask(self, call: Call) -> None:
         assert isinstance(call.message, Read)
-        numbers = (
-            np.frombuffer(data, "<u8").tolist()
-            for data in (call.message.concepts, call.message.features)
-        )
-        neurons = list(map(Neuron, *numbers))
+        neurons = _neurons(call.message)
         self.asked.append((call.peer, neurons))
         self.asked_at.append(self.now)
-        answer = self._answer(call.peer, neurons)
+        answer = self.answer_to(call.peer, call.message)
         took = call.timeout if answer is None else self.took.get(call.peer, 0.01)
         heappush(self._coming, (self.now + took, next(self._order), call.number, answer))
 
-    def _answer(self, peer: Peer, neurons: list[Neuron]) -> Message | None:
+    def answer_to(self, peer: Peer, message: Read) -> Message | None:
+        """Return what a peer answers now; None if it is silent."""
+        neurons = _neurons(message)
         if peer in self.moved:
             there = shards(*sorted({LAYOUT.shard_of(*neuron) for neuron in neurons}))
             return Rows(plain.MAGIC, packed(there, SHARDS))
@@ -153,3 +151,8 @@ class World:
         if said is None:
             return None
         return Rows(plain.encode([row for row in said if row]), packed(shards(), SHARDS))
+
+
+def _neurons(message: Read) -> list[Neuron]:
+    numbers = (np.frombuffer(data, "<u8").tolist() for data in (message.concepts, message.features))
+    return list(map(Neuron, *numbers))

@@ -6,7 +6,16 @@ import pytest
 from giaann_p2p.errors import MessageError
 from giaann_p2p.store.layout import MOST_SHARDS
 from giaann_p2p.swarm.wire.message import Message
-from giaann_p2p.swarm.wire.messages import MOST_BYTES, VERSION, AnyMessage, Part, decode, encode
+from giaann_p2p.swarm.wire.messages import (
+    MOST_BYTES,
+    MOST_READ,
+    VERSION,
+    AnyMessage,
+    Part,
+    decode,
+    encode,
+)
+from giaann_p2p.swarm.wire.row_mark import MARK_BYTES, SALT_BYTES
 from tests.helpers_swarm import JOB, MESSAGES
 
 
@@ -48,6 +57,9 @@ def raw(*fields: object) -> bytes:
         raw("offer", 1, 2, 3),
         raw("offer", 1, -1),
         raw("fetch", b"", b"", -1),
+        raw("read", b"", b"", bytes(MARK_BYTES * MOST_READ + 1)),
+        raw("read", b"", b"", b"", bytes(SALT_BYTES + 1)),
+        raw("rows", b"", b"", bytes(2 * MOST_READ + 1)),
         raw("offer", "1"),
         raw("offer", -1),
         raw("offer", MOST_SHARDS),
