@@ -76,10 +76,7 @@ class Applied:
         self._count: int | None = None
         self._fingerprint: int | None = None
         self._digest = b""
-        self._parts = (
-            bytes(PARTS * PART_BYTES),
-            _ALL_PARTS,
-        )  # and which parts' digests are not known
+        self._parts = _NO_PARTS, _ALL_PARTS  # the parts' digests, and which of them are unknown
 
     def __contains__(self, chunk: tuple[bytes, int]) -> bool:
         job, number = chunk
@@ -151,9 +148,9 @@ class Applied:
         """
         found, unknown = self._parts
         if unknown:
-            pairs: dict[int, _Pairs] = {part: [] for part in unknown}
+            pairs: dict[int, _Pairs] = {} if unknown is _ALL_PARTS else {n: [] for n in unknown}
             for job in sorted(job for job in self._sets if job[0] in unknown):
-                pairs[job[0]].append((job, _bytes(self._sets[job])))
+                pairs.setdefault(job[0], []).append((job, _bytes(self._sets[job])))
             digests = bytearray(found)
             for part, some in pairs.items():
                 at = part * PART_BYTES
@@ -273,15 +270,14 @@ class Applied:
         found = Applied({**self._sets, job: after})
         found._count = len(self) + 1
         parts, unknown = self._parts
-        found._parts = parts, unknown | {job[0]}
+        found._parts = parts, unknown if job[0] in unknown else unknown | {job[0]}
         found._fingerprint = self.fingerprint ^ _mark(job, before) ^ _mark(job, after)
         return found
 
     def sharing(self, other: "Applied") -> "Applied":
         """Return an equal set that reuses `other`'s memory for each job with the same chunks."""
-        known = {
-            job: theirs for job, theirs in other._sets.items() if theirs == self._sets.get(job)
-        }
+        both = ((job, other._sets.get(job), chunks) for job, chunks in self._sets.items())
+        known = {job: theirs for job, theirs, mine in both if theirs == mine and theirs is not None}
         new = {job: chunks for job, chunks in self._sets.items() if job not in known}
         return Applied({**known, **new})
 

@@ -99,14 +99,15 @@ class AntiEntropy:
             self._others.suspect(peer, now)
             return []
         self._others.heard(peer)
-        self._by_parts[peer] = next_by_parts(mine, words)
-        if len(words) < len(mine) and not question.parts:
-            self.hurry(peer, now)
+        left = [shard for shard in mine if shard not in words]
+        others = [shard for shard in self._by_parts.get(peer, ()) if shard not in mine]
+        self._by_parts[peer] = left + next_by_parts(mine, words) + others
+        actions = self._question(peer, left, now) if left else []
         if not counts:
-            return []
+            return actions
         for shard, word in words.items():
             self._reports.heard(peer, shard, word)
-        return self._then(peer, now)
+        return actions + self._then(peer, now)
 
     def _pause(self, shards: list[int]) -> float:
         hurried = self._replicas.all(ReplicaState.SYNCING, ReplicaState.DRAINING)

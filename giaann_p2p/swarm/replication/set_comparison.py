@@ -3,7 +3,8 @@
 Two owners have equal sets most of the time, so a digest of each is compared first. While a swarm
 learns, the sets differ in few jobs of perhaps thousands. So a large set that differs is not sent at
 once. The peer that asks sends the digests of its own set's parts with its next questions, until the
-sets are equal again, and only the parts that differ are sent back.
+sets are equal again, and only the parts that differ are sent back. What does not fit into an answer
+is asked for again at once.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -15,18 +16,26 @@ from giaann_p2p.errors import MessageError
 from giaann_p2p.store.applied import MOST_JOBS, Applied, differing, digest_of
 from giaann_p2p.swarm.replication.peer_reports import PeerReport
 from giaann_p2p.swarm.wire.message import Message
-from giaann_p2p.swarm.wire.messages import MANY_JOBS, MOST_IN_PARTS, Compare, Compared
+from giaann_p2p.swarm.wire.messages import (
+    MANY_JOBS,
+    MOST_BYTES,
+    MOST_IN_PARTS,
+    Compare,
+    Compared,
+)
 from giaann_p2p.swarm.wire.replica import ReplicaState
 from giaann_p2p.swarm.wire.shardset import packed
 
 Sets = Mapping[int, Applied]
 """Sets of chunks by shard."""
-_EQUAL, _SEND_PARTS = -1, -2
+_EQUAL, _LATER = -1, -2
+_MOST_ANSWERED = MOST_BYTES // 2
+"""Maximum size of the sets in one answer, in bytes; one set alone may be larger."""
 _STATES = {state.value: state for state in ReplicaState}
 _NOTHING = Applied()
 _MOST_JOINED = 16 * MOST_JOBS
-"""Maximum number of jobs in all sets that are put together from parts for one answer. It bounds the
-time that an answer takes here to about 0.1 s."""
+"""Number of jobs in sets that are put together from parts for one answer, after which the others
+wait for the next one. It bounds the time that an answer takes here to about 0.1 s."""
 
 
 def question_of(mine: Sets, shards: int, by_parts: Iterable[int]) -> Compare:
@@ -41,15 +50,14 @@ def question_of(mine: Sets, shards: int, by_parts: Iterable[int]) -> Compare:
 
 
 def next_by_parts(mine: Sets, words: Mapping[int, PeerReport]) -> list[int]:
-    """Return the shards to compare by parts next time, given what an answer told.
-
-    Those come first whose sets were not sent for want of parts, then those whose large sets differ.
-    """
-    waiting = [shard for shard in mine if shard not in words]
-    chunks = {shard: word.chunks for shard, word in words.items()}
-    differ = [shard for shard, theirs in chunks.items() if theirs is not mine[shard]]
-    large = [n for n in differ if max(mine[n].jobs, chunks[n].jobs) > MANY_JOBS]
-    return waiting + large
+    """Return the shards whose large sets differ by an answer: they are compared by parts next."""
+    return [
+        shard
+        for shard, word in words.items()
+        if word.chunks is not mine[shard]
+        and word.state is not ReplicaState.ABSENT
+        and max(mine[shard].jobs, word.chunks.jobs) > MANY_JOBS
+    ]
 
 
 def answer_to(
@@ -59,26 +67,57 @@ def answer_to(
     state_of: Callable[[int], ReplicaState],
 ) -> Compared:
     """Return the answer to a question about some shards, given the sets that are held here."""
-    bases = {digest_of(parts): parts for parts in question.parts or ()}
+    told = _Telling(question)
     states, which = list[str](), list[int]()
-    order = dict[tuple[bytes, bytes], int]()
-    sets, parts = list[bytes](), list[bytes]()
     for shard, mark in zip(shards, question.marks, strict=True):
         mine = held.get(shard)
         states.append((ReplicaState.ABSENT if mine is None else state_of(shard)).letter)
-        if mine is None or mine.digest == mark:
-            which.append(_EQUAL)
-            continue
-        base = bases.get(mark)
-        if question.parts is not None and base is None and mine.jobs > MANY_JOBS:
-            which.append(_SEND_PARTS)
-            continue
-        which.append(order.setdefault((mine.digest, mark if base else b""), len(order)))
-        if len(order) > len(sets):
-            some = bytes(differing(base, mine.parts)) if base else b""
-            sets.append((mine.of_parts(some) if base else mine).to_bytes())
-            parts.append(some)
-    return Compared("".join(states).encode(), which, sets, parts if any(parts) else [])
+        which.append(_EQUAL if mine is None or mine.digest == mark else told.of(mine, mark))
+    parts = told.parts if any(told.parts) else []
+    return Compared("".join(states).encode(), which, told.sets, parts)
+
+
+class _Telling:
+    """The sets that an answer tells: whole ones, or the parts in which one differs from another."""
+
+    def __init__(self, question: Compare) -> None:
+        self.sets, self.parts = list[bytes](), list[bytes]()
+        self._whole = question.parts is None
+        self._bases = {digest_of(parts): parts for parts in question.parts or ()}
+        self._order = dict[tuple[bytes, bytes], int]()
+        self._jobs = self._size = 0
+
+    def of(self, mine: Applied, mark: bytes) -> int:
+        """Return the index of a set among those that are told, or _LATER.
+
+        A set waits if the digests of the parts of the one with this mark are wanted first, or if it
+        does not fit. The first one always fits.
+        """
+        base = self._bases.get(mark)
+        key = mine.digest, mark if base else b""
+        if key in self._order:
+            return self._order[key]
+        if not self._whole and base is None and mine.jobs > MANY_JOBS:
+            return _LATER
+        some = bytes(differing(base, mine.parts)) if base else b""
+        chunks = mine.of_parts(some) if base else mine
+        return self._add(key, chunks, some)
+
+    def _add(self, key: tuple[bytes, bytes], chunks: Applied, parts: bytes) -> int:
+        if self._is_full(chunks.jobs, self._size):
+            return _LATER
+        data = chunks.to_bytes()
+        if self._is_full(chunks.jobs, self._size + len(data)):
+            return _LATER
+        self._jobs, self._size = self._jobs + chunks.jobs, self._size + len(data)
+        self._order[key] = len(self.sets)
+        self.sets.append(data)
+        self.parts.append(parts)
+        return self._order[key]
+
+    def _is_full(self, jobs: int, size: int) -> bool:
+        over = self._jobs + jobs > MOST_JOBS or size > _MOST_ANSWERED
+        return over and bool(self.sets) and not self._whole
 
 
 def about(job: bytes, held: Sets) -> Sets:
@@ -96,8 +135,8 @@ def words_of(
 ) -> dict[int, PeerReport]:
     """Parse the answer to a comparison into reports by shard, as of the time `asked`.
 
-    `parts`: the question's digests of parts. Shards whose sets were not sent for want of these
-    digests are left out.
+    `parts`: the question's digests of parts. Shards whose sets the answer leaves for the next one
+    are left out; if there are digests, it has to tell at least one.
 
     Raises MessageError or DamagedError if the answer is missing or invalid.
     """
@@ -106,20 +145,21 @@ def words_of(
     states = answer.states.decode("latin-1")
     if not len(states) == len(answer.which) == len(shards) or not _STATES.keys() >= {*states}:
         raise MessageError("an answer to a comparison has no valid state for each shard")
-    least = _EQUAL if parts is None else _SEND_PARTS
+    least = _EQUAL if parts is None else _LATER
+    if len(answer.sets) > len(shards):
+        raise MessageError("an answer to a comparison has more sets than shards were asked for")
     if answer.which and not least <= min(answer.which) <= max(answer.which) < len(answer.sets):
         raise MessageError("an answer to a comparison names a set that it does not have")
     told = _Told(answer, mine.values())
-    sent = {digest_of(one) for one in parts or ()}
     words = {}
     for shard, letter, at in zip(shards, states, answer.which, strict=True):
         state = _STATES[letter]
         same = _NOTHING if state is ReplicaState.ABSENT else mine[shard]
-        if at != _SEND_PARTS:
-            chunks = same if at == _EQUAL else told.of(at, mine[shard])
+        chunks = same if at == _EQUAL else told.of(at, mine[shard])
+        if chunks is not None:
             words[shard] = PeerReport(state, chunks, asked)
-        elif mine[shard].digest in sent:
-            raise MessageError("an answer to a comparison asks for what it has")
+    if parts and not words:
+        raise MessageError("an answer to a comparison tells of no set")
     return words
 
 
@@ -143,15 +183,13 @@ class _Told:
         self._joined = dict[tuple[int, int], Applied]()
         self._jobs = 0
 
-    def of(self, at: int, mine: Applied) -> Applied:
-        """Return a set, given the set that it was compared with."""
-        if not self._parts[at]:
-            return self._sets[at]
+    def of(self, at: int, mine: Applied) -> Applied | None:
+        """Return a set, given the one that it was compared with; None if it comes later."""
+        if at == _LATER or not self._parts[at]:
+            return None if at == _LATER else self._sets[at]
         found = self._joined.get((at, id(mine)))
-        if found is None:
+        if found is None and self._jobs <= _MOST_JOINED:
             found = mine.with_parts(self._parts[at], self._sets[at])
             self._joined[at, id(mine)] = found
             self._jobs += found.jobs
-            if self._jobs > _MOST_JOINED:
-                raise MessageError("a comparison's answer has too many sets of different parts")
         return found

@@ -5,7 +5,7 @@ import pytest
 from giaann_p2p.swarm.replication import set_comparison
 from giaann_p2p.swarm.replication.peer_reports import PeerReport
 from giaann_p2p.swarm.wire.actions import Apply, Call
-from giaann_p2p.swarm.wire.messages import Compare, Compared, Offered, Pushed, Refusal
+from giaann_p2p.swarm.wire.messages import Compare, Compared, Fetch, Offered, Pushed, Refusal
 from giaann_p2p.swarm.wire.replica import ReplicaState
 from giaann_p2p.swarm.wire.shardset import unpacked
 from tests.helpers_swarm import (
@@ -255,13 +255,13 @@ def test_who_has_another_large_set_is_asked_by_parts_until_both_have_the_same(
     there = Side(B, Around(A, B, C), other)
     other.apply([update(7, *range(SHARDS))])
     asked = list[int]()
-    for pause in (1.0, SETTINGS.compare_every, SETTINGS.compare_every, 0.0):
+    for pause in (0.0, SETTINGS.compare_every, SETTINGS.compare_every, 0.0):
         call = to(side, B)
         assert isinstance(call.message, Compare)
         assert call.message.parts is not None
         asked.append(len(call.message.parts))
         side.answer(call, sent(there.answers.to(call.message)), now)
-        for fetch in [call for call in side.calls if call.peer == B]:
+        for fetch in [call for call in side.calls if isinstance(call.message, Fetch)]:
             side.answer(fetch, sent(there.answers.to(fetch.message)), now)
         now += pause
         side.tick(now)
@@ -270,7 +270,7 @@ def test_who_has_another_large_set_is_asked_by_parts_until_both_have_the_same(
     assert side.around.suspected == []
 
 
-def test_sets_beyond_those_compared_by_parts_at_once_wait_for_the_next_time(
+def test_sets_beyond_those_that_one_question_compares_by_parts_are_asked_for_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(set_comparison, "MANY_JOBS", 0)
@@ -281,16 +281,18 @@ def test_sets_beyond_those_compared_by_parts_at_once_wait_for_the_next_time(
     other.apply([update(7, *range(SHARDS))])
     make_ready(side.core.replicas)
     there = Side(B, around, other)
-    for when in (NOW, NOW + 1):  # a large set is asked for by parts at once
-        side.tick(when)
-        side.answer(to(side, B), sent(there.answers.to(to(side, B).message)), when)
-    assert side.core.reports.of(B, 0) is not None
-    assert side.core.reports.of(B, 1) is None
-    side.tick(NOW + 2)
-    assert compares(side) == []
-    side.tick(NOW + 1 + SETTINGS.compare_every)
-    side.answer(to(side, B), sent(there.answers.to(to(side, B).message)), NOW + 7)
-    assert side.core.reports.of(B, 1) is not None
+    side.tick(NOW)
+    asked = list[list[int]]()
+    while compares(side):  # one set after the other, without a pause
+        call = to(side, B)
+        assert isinstance(call.message, Compare)
+        asked.append(unpacked(call.message.shards, SHARDS).tolist())
+        side.answer(call, sent(there.answers.to(call.message)), NOW)
+    assert asked == [[0, 1, 2, 3], [0, 1, 2, 3], [1, 2, 3]]
+    assert side.around.suspected == []
+    words = [side.core.reports.of(B, shard) for shard in range(SHARDS)]
+    assert [word and word.chunks for word in words] == [applied(0, 1, 7)] * SHARDS
+    assert side.core._anti_entropy._by_parts[B] == [1, 2, 3, 0]  # next time all at once
 
 
 def test_who_names_large_sets_again_and_again_is_suspected() -> None:
@@ -298,6 +300,6 @@ def test_who_names_large_sets_again_and_again_is_suspected() -> None:
     side.answer(to(side, B), lie(which=[-2] * SHARDS), NOW)
     assert side.around.suspected == []
     assert side.core.reports.of(B, 0) is None
-    side.tick(NOW + 1)
-    side.answer(to(side, B), lie(which=[-2] * SHARDS), NOW + 1)
+    side.answer(to(side, B), lie(which=[-2] * SHARDS), NOW)
     assert side.around.suspected == [B]
+    assert [call for call in compares(side) if call.peer == B] == []

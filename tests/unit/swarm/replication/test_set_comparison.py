@@ -15,6 +15,7 @@ from giaann_p2p.swarm.replication.peer_reports import PeerReport
 from giaann_p2p.swarm.replication.set_comparison import (
     about,
     answer_to,
+    next_by_parts,
     question_of,
     words_of,
 )
@@ -29,7 +30,7 @@ from giaann_p2p.swarm.wire.messages import (
 from giaann_p2p.swarm.wire.replica import ReplicaState
 from tests.helpers_swarm import OTHER_JOB, applied
 
-SHARDS = 16
+SHARDS = 64
 JOBS = [random.Random(number).randbytes(16) for number in range(2000)]
 
 
@@ -95,28 +96,53 @@ def test_who_knows_no_parts_gets_whole_sets() -> None:
     assert answer == Compared(b"r", [0], [of_jobs(1000).to_bytes()])
 
 
-def test_sets_that_wait_for_parts_come_first_and_those_that_still_differ_next() -> None:
+def test_large_sets_that_differ_are_compared_by_parts_next() -> None:
+    large, small = of_jobs(MANY_JOBS + 1), of_jobs(MANY_JOBS)
+    mine = {0: large, 1: small, 2: large, 3: small, 4: large}
+    words = _reports({0: small, 1: large, 2: large, 3: of_jobs(2)})
+    words[4] = PeerReport(ReplicaState.ABSENT, Applied(), 0.0)
+    assert next_by_parts(mine, words) == [0, 1]
+
+
+def test_a_question_has_the_parts_of_so_many_sets_and_the_others_wait() -> None:
     many = MOST_IN_PARTS + 2
     mine = {shard: of_jobs(300, (shard, 5)) for shard in range(many)} | {many: of_jobs(3)}
     theirs = dict.fromkeys(range(many), of_jobs(301)) | {many: of_jobs(4)}
     words, _, _ = told(mine, theirs)
     assert words == {many: of_jobs(4)}  # which are few
-    shards = set_comparison.next_by_parts(mine, _reports(words))
-    assert shards == list(range(many))
-    words, question, answer = told(mine, theirs, shards)
+    words, question, answer = told(mine, theirs, range(many))
     assert question.parts == [mine[shard].parts for shard in range(MOST_IN_PARTS)]
     assert len(encode(answer)) < 9000 < len(theirs[0].to_bytes())
-    shards = set_comparison.next_by_parts(mine, _reports(words))
-    assert shards == [many - 2, many - 1, *range(MOST_IN_PARTS)]
-    again, _, _ = told(mine, theirs, shards)
-    assert words | again == theirs
+    assert theirs.keys() - words.keys() == {many - 2, many - 1}
 
 
-def test_sets_of_which_one_is_large_are_compared_by_parts() -> None:
-    large, small = of_jobs(MANY_JOBS + 1), of_jobs(MANY_JOBS)
-    mine = {0: large, 1: small, 2: large, 3: small}
-    words = _reports({0: small, 1: large, 2: large, 3: of_jobs(2)})
-    assert set_comparison.next_by_parts(mine, words) == [0, 1]
+@pytest.mark.parametrize("limit", ["MOST_JOBS", "_MOST_ANSWERED", "_MOST_JOINED"])
+def test_what_does_not_fit_into_an_answer_comes_later(
+    limit: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(set_comparison, limit, {"MOST_JOBS": 700}.get(limit, 12_000))
+    mine: dict[int, Applied] = dict.fromkeys(range(40), Applied())
+    theirs = {shard: of_jobs(300, (shard, 5)) for shard in range(40)}  # each of 11 kB
+    found: dict[int, Applied] = {}
+    rounds = 0
+    while left := {shard: one for shard, one in mine.items() if shard not in found}:
+        words, _, answer = told(left, theirs, left)
+        assert 1 <= len(words) <= 40 * (limit == "_MOST_JOINED") + 2
+        assert len(answer.sets) <= len(left)
+        found |= words
+        rounds += 1
+    assert found == theirs
+    assert rounds <= 40
+
+
+def test_an_answer_has_at_most_one_set_for_each_shard() -> None:
+    for count in (1, 2):
+        answer = Compared(b"r", [0], [Applied().to_bytes()] * count)
+        if count == 1:
+            assert words_of(answer, [0], {0: of_jobs(1)}, 0.0)
+            continue
+        with pytest.raises(MessageError, match="more sets than shards"):
+            words_of(answer, [0], {0: of_jobs(1)}, 0.0)
 
 
 def _reports(words: dict[int, Applied]) -> dict[int, PeerReport]:
@@ -158,8 +184,8 @@ def test_an_answer_by_parts_that_is_none_is_refused() -> None:
     job = JOBS[0]
     right = Applied({job: BitMap([0, 1])}).to_bytes()
     assert words_of(Compared(b"r", [0], [right], [job[:1]]), [0], mine, 0.0)
-    assert words_of(Compared(b"r", [-2], []), [0], mine, 0.0, [of_jobs(3).parts]) == {}
-    with pytest.raises(MessageError, match="asks for what it has"):
+    assert words_of(Compared(b"r", [-2], []), [0], mine, 0.0, []) == {}
+    with pytest.raises(MessageError, match="tells of no set"):
         words_of(Compared(b"r", [-2], []), [0], mine, 0.0, [mine[0].parts])
     for answer in (
         Compared(b"r", [-2], []),  # whole sets were wanted
@@ -171,25 +197,11 @@ def test_an_answer_by_parts_that_is_none_is_refused() -> None:
             words_of(answer, [0], mine, 0.0)
 
 
-def test_putting_sets_together_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(set_comparison, "_MOST_JOINED", 3500)
-    mine, parts = {shard: of_jobs(1000) for shard in range(4)}, bytes([0])
-    sets = [Applied().to_bytes()] * 4
-    for count in (3, 4):
-        answer = Compared(b"r" * count, list(range(count)), sets, [parts] * 4)
-        shards = list(range(count))
-        if count == 3:
-            assert len(words_of(answer, shards, mine, 0.0)) == 3
-            continue
-        with pytest.raises(MessageError, match="too many sets of different parts"):
-            words_of(answer, shards, mine, 0.0)
-
-
 def test_an_answer_with_sets_of_more_jobs_together_than_one_may_have_is_none(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(set_comparison, "MOST_JOBS", 3)
-    mine = {1: of_jobs(1), 2: of_jobs(1)}
+    mine = dict.fromkeys([1, 2, 3], of_jobs(1))
     sets = [
         applied(1).plus(OTHER_JOB, 1).to_bytes(),
         applied(2).to_bytes(),
@@ -198,4 +210,4 @@ def test_an_answer_with_sets_of_more_jobs_together_than_one_may_have_is_none(
     words = words_of(Compared(b"rr", [0, 1], sets[:2]), [1, 2], mine, 1.0)
     assert words[2].chunks == applied(2)
     with pytest.raises(MessageError, match="sets of over 3 jobs"):
-        words_of(Compared(b"rr", [0, 1], sets), [1, 2], mine, 1.0)
+        words_of(Compared(b"rrr", [0, 1, 2], sets), [1, 2, 3], mine, 1.0)
