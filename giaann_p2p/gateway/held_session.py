@@ -20,9 +20,11 @@ from giaann_p2p.gateway.failures import Unavailable
 
 _LOG = logging.getLogger("giaann.gateway")
 _LOOK_EVERY = 0.5
-_ALONE = 10
-"""Looks in vain in a row, after which a session is given up. Looks count rather than seconds, so
-that a gateway that was stopped for a while, or starved, looks again before it gives up."""
+_ALONE = 5.0
+"""Seconds without a live peer after which a session is given up."""
+_IN_VAIN = 2
+"""Looks in vain in a row that this takes, too: a gateway that was stopped for a while, or starved,
+has to look again. More: a dead swarm, where a look takes some ten seconds, is held on to longer."""
 _BACKOFF = Backoff(first=0.5, longest=5.0)
 Joins = Callable[[], AbstractAsyncContextManager[Session]]
 
@@ -85,10 +87,14 @@ class HeldSession:
 
 
 async def _until_alone(session: Session) -> None:
-    """Return when there has been no live peer at several looks in a row."""
-    in_vain = 0
-    while in_vain < _ALONE:
-        in_vain = 0 if await _is_anybody_there(session) else in_vain + 1
+    """Return when there has been no live peer for a while, and at two looks or more."""
+    clock = asyncio.get_running_loop().time
+    seen, in_vain = clock(), 0
+    while in_vain < _IN_VAIN or clock() - seen < _ALONE:
+        if await _is_anybody_there(session):
+            seen, in_vain = clock(), 0
+        else:
+            in_vain += 1
         await asyncio.sleep(_LOOK_EVERY)
 
 

@@ -23,13 +23,14 @@ class Swarm:
         self.records, self.is_blind, self.answers = [SimpleNamespace(peer=b"a")], False, True
         self.joined, self.called, self.left = asyncio.Event(), asyncio.Event(), asyncio.Event()
         self.around, self.lookout = SimpleNamespace(directory=self), self
-        self.now = 0.0
+        self.now, self.looks = 0.0, 0
 
     def live(self, now: float) -> list[Any]:
         return self.records
 
     async def silent_peers(self) -> frozenset[bytes]:
         self.called.set()
+        self.looks += 1
         return frozenset() if self.answers else frozenset({b"a"})
 
     @asynccontextmanager
@@ -45,6 +46,7 @@ class Swarm:
 
 @pytest.fixture(autouse=True)
 def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(held_session, "_ALONE", 0.01)
     monkeypatch.setattr(held_session, "_LOOK_EVERY", 0.001)
 
 
@@ -54,7 +56,7 @@ def test_a_session_ends_once_nobody_of_a_directory_that_cannot_be_read_answers()
         held = HeldSession(swarm.join)
         await held.start()
         swarm.is_blind = True
-        for _ in range(50):  # more often than a session may look in vain
+        for _ in range(50):  # for longer than a session may be alone
             swarm.called.clear()
             await swarm.called.wait()
         assert not swarm.left.is_set()  # the directory cannot be read, but the peer is there
@@ -86,6 +88,40 @@ def test_a_process_that_was_stopped_for_long_looks_again_before_it_ends_a_sessio
             swarm.called.clear()
             await swarm.called.wait()
         assert not swarm.left.is_set()
+        await held.close()
+
+    asyncio.run(play())
+
+
+def test_looks_in_vain_that_follow_one_another_quickly_end_no_session(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(held_session, "_ALONE", 3600.0)
+
+    async def play() -> None:
+        swarm = Swarm()
+        held = HeldSession(swarm.join)
+        await held.start()
+        swarm.is_blind, swarm.answers = True, False
+        for _ in range(20):
+            swarm.called.clear()
+            await swarm.called.wait()
+        assert not swarm.left.is_set()
+        await held.close()
+
+    asyncio.run(play())
+
+
+def test_a_look_that_takes_long_is_not_repeated_many_times(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(held_session, "_ALONE", 0.0)  # as if each look took longer than this
+
+    async def play() -> None:
+        swarm = Swarm()
+        held = HeldSession(swarm.join)
+        await held.start()
+        swarm.is_blind, swarm.answers, swarm.looks = True, False, 0
+        await swarm.left.wait()
+        assert swarm.looks <= 2
         await held.close()
 
     asyncio.run(play())
