@@ -1,5 +1,7 @@
 """`--begin-within SECONDS`: no test begins later than that, and those left out are named.
 
+A run that left out all tests fails.
+
 CI has a limit, and a slow machine would be cut off in the middle of a test of real processes.
 """
 
@@ -23,13 +25,19 @@ class Deadline:
     def __init__(self, seconds: float) -> None:
         self._end = time.monotonic() + seconds
         self._left_out: list[str] = []
+        self._began = 0
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> bool | None:
         if time.monotonic() < self._end:
+            self._began += 1
             return None
         self._left_out.append(item.nodeid)
         return True
+
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        if self._left_out and not self._began:  # a run without any test has shown nothing
+            session.exitstatus = pytest.ExitCode.NO_TESTS_COLLECTED
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         if self._left_out:

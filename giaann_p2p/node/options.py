@@ -46,9 +46,10 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """Bytes of waiting updates below which `queue_seconds` is ignored, unless their number reaches
     `queue_anyway`."""
     queue_patience: float = 2.0
-    """Seconds for which an update may wait for its write to begin; then it is refused. It applies
-    when the store is slower than estimated, so keep it above `queue_seconds`. Keep it, plus
-    `group_seconds`, plus a second on the network, below the pushers' timeout of 4 s."""
+    """Seconds for which an update whose rows are here may wait for its write to begin; then it is
+    refused. It applies when the store is slower than estimated, so keep it above `queue_seconds`.
+    Keep it, plus `group_seconds`, plus a second on the network, below the pushers' timeout of a
+    small push, 4 s."""
     group_seconds: float = 0.5
     """Target duration of writing one group of updates, in seconds; half of it is for unpacking.
     Less: an update is acknowledged sooner under load; more: fewer waits for the disk."""

@@ -39,6 +39,9 @@ def test_what_would_begin_too_late_is_left_out_and_named(seconds: float) -> None
     (deadline,) = config.plugins
     assert isinstance(deadline, Deadline)
     ran = [deadline.pytest_runtest_protocol(cast("pytest.Item", item)) for item in ITEMS]
+    session = SimpleNamespace(exitstatus=0)
+    deadline.pytest_sessionfinish(cast("pytest.Session", session))
+    assert session.exitstatus == (0 if seconds > 0 else pytest.ExitCode.NO_TESTS_COLLECTED)
     deadline.pytest_terminal_summary(cast("pytest.TerminalReporter", terminal))
     if seconds > 0:
         assert ran == [None, None]

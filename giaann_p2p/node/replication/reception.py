@@ -9,6 +9,7 @@
 """
 
 import asyncio
+import math
 from collections.abc import Awaitable, Callable
 from time import perf_counter
 
@@ -99,6 +100,11 @@ class Reception:
         if future is not None and not future.done():
             future.set_result(reply.message)
 
+    def queued(self, ticket: int) -> None:
+        """Let an update's patience begin: what it took to fetch its rows does not count."""
+        if ticket in self._until:
+            self._until[ticket] = asyncio.get_running_loop().time() + self._patience
+
     def wants(self, ticket: int) -> bool:
         """Return whether to write an update: its sender waits, and it has not waited too long."""
         future, now = self._waiting.get(ticket), asyncio.get_running_loop().time()
@@ -163,7 +169,7 @@ class Reception:
         future: asyncio.Future[Message] = loop.create_future()
         size = len(question.parcel) if isinstance(question, Push) else 0
         self._shares.add(peer, size)
-        self._waiting[ticket], self._until[ticket] = future, loop.time() + self._patience
+        self._waiting[ticket], self._until[ticket] = future, math.inf
         try:
             self._take(ticket, Peer(peer), question)
             return await future

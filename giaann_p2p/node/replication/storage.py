@@ -267,6 +267,7 @@ class StorageNode:
     def _wanted(self, change: Change) -> Wanted | None:
         """Return a function that tells whether a pushed update's sender still waits, else None."""
         if isinstance(change, Apply) and change.ticket is not None:
+            self.reception.queued(change.ticket)
             return partial(self.reception.wants, change.ticket)
         return None
 

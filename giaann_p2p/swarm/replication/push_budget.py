@@ -37,8 +37,8 @@ LEAST = 16
 """Minimum cost of a push, in sentences. An owner of few shards sees little of each chunk's
 strength, but still writes to its disk."""
 MOST = 64
-"""Maximum cost of a push, in chunks. A higher cost would let one push by a stranger use up the
-shared budget of all newcomers for days."""
+"""Maximum cost of a push, as a multiple of what it reserves. A higher cost would let the pushes of
+one chunk by a stranger use up the shared budget of all newcomers for days."""
 MOST_AUTHORS = 4096
 """Maximum number of authors with an account at one owner."""
 MOST_PARTS = 8
@@ -51,9 +51,9 @@ _MINUTE = 60.0
 _STEP = increment(1)
 
 
-def cost_of(weight: float, chunk: int) -> float:
-    """Return the cost in sentences of a push with this weight of rows, of a chunk of so many."""
-    return min(max(weight / SENTENCE, LEAST), MOST * chunk)
+def cost_of(weight: float, reserved: float) -> float:
+    """Return the cost in sentences of a push with this weight of rows, which reserved so many."""
+    return min(max(weight / SENTENCE, LEAST), MOST * reserved)
 
 
 def weight_of(delta: Delta, chunk: int) -> float:
@@ -149,7 +149,7 @@ class Bill:
 
         A delta that was rejected, or did not come, costs the minimum.
         """
-        self._spend(cost_of(self._weight, self._chunk) - self._reserved)
+        self._spend(cost_of(self._weight, self._reserved) - self._reserved)
 
     def _spend(self, sentences: float) -> None:
         for purse in self._purses:

@@ -75,12 +75,17 @@ def test_an_update_is_wanted_until_it_is_answered() -> None:
 def test_nobody_wants_what_has_waited_for_too_long() -> None:
     async def story(desk: Desk) -> None:
         task = await desk.push()
+        await asyncio.sleep(3 * PATIENCE)  # its rows are being fetched
+        assert desk.reception.wants(*desk.tickets)
+        desk.reception.queued(*desk.tickets)
         await asyncio.sleep(PATIENCE - 0.01)
         assert desk.reception.wants(*desk.tickets)
         await asyncio.sleep(0.02)
         assert not desk.reception.wants(*desk.tickets)
         desk.reception.reply(Reply(*desk.tickets, Pushed(b"")))  # it was begun already
         assert decode(await task) == Pushed(b"")
+        desk.reception.queued(*desk.tickets)  # and by now it is over
+        assert not desk.reception.wants(*desk.tickets)
 
     play(story)
 

@@ -205,6 +205,23 @@ def test_all_parts_of_a_large_chunk_may_be_under_way_at_once() -> None:
     assert sum(isinstance(one, Bill) for one in taken) == MOST_PARTS
 
 
+@pytest.mark.parametrize("chunk", [1024, 16_384])
+def test_the_parts_of_a_chunk_cost_at_most_what_it_would_as_a_whole(chunk: int) -> None:
+    waits = []
+    for parts in (1, 2, MOST_PARTS + 1):
+        budget = PushBudget(Settings(), chunk, NOW)
+        taken = [
+            budget.bill(C, False, push_of(1), [applied(0)], NOW, 1 / parts) for _ in range(parts)
+        ]
+        bills = [bill for bill in taken if isinstance(bill, Bill)]
+        assert bills
+        for bill in bills:
+            bill._weight = 1e18
+            bill.settle()
+        waits.append(budget._newcomers.sentences.wait(LEAST, NOW))
+    assert max(waits) <= waits[0] * 1.01
+
+
 def test_authors_in_any_number_take_bounded_room() -> None:
     budget = PushBudget(Settings(), CHUNK, NOW)
     assert try_push(budget, A, NOW, stands=True, cost=float(MOST * CHUNK))
