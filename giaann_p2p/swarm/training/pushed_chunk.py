@@ -46,6 +46,7 @@ class PushedChunk:
         self.pushing: set[Peer] = set()  # peers that rows are on their way to from here
         self.waiting: set[Peer] = set()  # peers that wait for what is on its way to a seed
         self.seeding = np.zeros(shards)  # by shard: until when to wait for its seed
+        self.seeded = np.zeros(shards)  # by shard: since when its rows are on their way to a seed
         self.unable: set[Peer] = set()  # peers that could not fetch rows from a seed
         self.in_turn: list[Peer] = []
         """The holders in the order in which they become seeds; another one is first each time."""
@@ -94,12 +95,17 @@ class PushedChunk:
             self.lacking.pop(peer, None)
 
     def ways(
-        self, peer: Peer, few: int, serves: Callable[[Peer], bool], now: float
+        self,
+        peer: Peer,
+        few: int,
+        serves: Callable[[Peer], bool],
+        patience: float,
+        now: float,
     ) -> list[tuple[Peer | None, Shards]]:
         """Return what to send to a peer now: from which seed, or None for here, and which shards.
 
         `few`: size in bytes below which rows are sent from here; `serves`: whether the peer may be
-        told to fetch rows from a seed.
+        told to fetch rows from a seed; `patience`: seconds that the peer waits for a seed at most.
 
         Shards that are on their way to the peer, or to their seed, are left out. Only one message
         with rows is on its way to a peer at a time, because it may be large.
@@ -112,7 +118,8 @@ class PushedChunk:
         if peer in self.unable or self.density * len(left) < few:
             direct, left = left, _NONE
         else:
-            there, seeded = self.acks[left] > 0, self.seeding[left] > now
+            there = self.acks[left] > 0
+            seeded = (self.seeding[left] > now) & (self.seeded[left] + patience > now)
             if (seeded & ~there).any():
                 self.waiting.add(peer)
             direct, left = left[~there & ~seeded], left[there]
@@ -125,12 +132,14 @@ class PushedChunk:
             ways.append((None, np.union1d(direct, left)))
         return [(seed, shards) for seed, shards in ways if len(shards)]
 
-    def asks(self, peer: Peer, shards: Shards, seeds_until: float) -> None:
-        """Record that a peer is sent the chunk for some shards, from here if `seeds_until`."""
+    def asks(self, peer: Peer, shards: Shards) -> None:
+        """Record that a peer is asked to take the chunk for some shards."""
         self.asking[peer] = np.union1d(self.asking.get(peer, _NONE), shards)
-        if seeds_until:
-            self.pushing.add(peer)
-            self.seeding[shards] = seeds_until
+
+    def seeds(self, peer: Peer, shards: Shards, now: float, until: float) -> None:
+        """Record that a peer is sent rows from here, and until when others wait for it."""
+        self.pushing.add(peer)
+        self.seeded[shards], self.seeding[shards] = now, until
 
     def heard(self, peer: Peer, shards: Shards, was_seed: bool) -> None:
         """Record that a peer has answered, or has not in time, for some shards."""

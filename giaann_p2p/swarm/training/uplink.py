@@ -1,17 +1,26 @@
-"""How long a large push may take: at first as long as over a thin line, later as the last one did.
+"""How long a large push to a peer may take: at first as over a thin line, later as the last did.
 
 A small push has a fixed time. If a large one had no more, it would time out over a thin line each
 time: its bytes would leave again and again, and its chunk would never be committed. So it has more
-time in proportion to its bytes. Once one was answered, the next has a multiple of what that one
-took per byte, so that a dead peer is noticed soon on a fast line. If one is not answered in time,
-the line may have become thinner, and the next one has more time again.
+time in proportion to its bytes. Once a peer took one, its next has a multiple of what that one took
+per byte, so that a dead peer is noticed soon on a fast line. If one is not answered in time, the
+line may have become thinner, and the next one has more time again.
 
-Several large pushes at once would share a thin line, and all of them would be late. So while the
-line is thin, or nothing is known of it, a large push should wait for the one under way. Pushes to a
-suspected peer are left out of all this: its silence shows nothing about the line.
+1. Each peer has a pace of its own. A peer nearby, or a hostile one, answers at once over any line,
+   and would otherwise leave the others too little time.
+2. A peer whose pace is unknown counts as one on a thin line. If a push to such a peer was late,
+   they all have more time, until a push is taken.
+3. Only a push that was taken shows a pace: a refusal may come before the rows do.
+4. Several large pushes at once would share a thin line, and all of them would be late. So a push
+   over a thin or unknown line waits for the others there, but not for long: the peer that they went
+   to may be dead, and the line fast. The more are under way, the longer, because they share it.
+
+Pushes to a suspected peer are left out of all this: its silence shows nothing about the line.
 """
 
 from typing import NamedTuple
+
+from giaann_p2p.swarm.wire.identity import Peer
 
 LARGE = 128 << 10
 """Size in bytes up to which a push is small."""
@@ -26,57 +35,106 @@ bytes are sent twice when the line or a peer is busy. Less: a dead peer is notic
 _NEARLY = 0.9
 """The part of its time after which a push that failed was late. One that failed earlier shows
 nothing about the line, because its peer was not reached, or turned it away."""
-
-
-def thin_line(size: float) -> float:
-    """Return the seconds that `size` bytes take over a thin line; 0 if they are few."""
-    return size * _THIN if size > LARGE else 0.0
+_HELD = 20.0
+"""Seconds that others wait for a push at most if it has a thin line to itself; more if it shares
+the line, or if the line is thinner. More: less is sent twice of large chunks over a thin line.
+Less: a dead peer stalls a chunk for less time."""
+_MOST = 4096
+"""Maximum number of peers whose pace is remembered; the oldest one is forgotten first."""
 
 
 class Sending(NamedTuple):
     """A push that is under way."""
 
+    peer: Peer
     size: int
     since: float
     within: float
     """Timeout of the push, in seconds."""
+    held: float
+    """Seconds that others wait for it at most."""
     tells: bool
     """Whether its end will show how fast the line is."""
 
 
 class Uplink:
-    """The pace of this peer's large pushes. Invariant: _FASTEST <= _pace <= _SLOWEST."""
+    """The paces of this peer's large pushes: the seconds that each of their bytes may take.
+
+    Invariant: _FASTEST <= pace <= _SLOWEST for each peer, and _THIN <= _unknown <= _SLOWEST.
+    """
 
     def __init__(self) -> None:
-        self._pace = _THIN
-        """Seconds that each byte of a large push may take."""
-        self._under_way = 0
-        """Number of pushes under way that are large and tell of the line."""
+        self._paces: dict[Peer, float] = {}
+        self._unknown = _THIN
+        """The pace of all peers that have none of their own yet."""
+        self._under_way: list[Sending] = []
+        """The large pushes under way over thin or unknown lines that tell of them."""
 
     def __repr__(self) -> str:
-        return f"<Uplink: {self._under_way} under way, {1e6 * self._pace:.3g} s a megabyte>"
+        unknown = f"{1e6 * self._unknown:.3g} s a megabyte to others"
+        return f"<Uplink: {len(self._under_way)} under way, {len(self._paces)} paces, {unknown}>"
 
-    def is_taken(self, size: float) -> bool:
+    def is_fast(self, peer: Peer) -> bool:
+        """Return whether the line to a peer is known, and so fast that pushes may share it."""
+        return self._pace(peer) <= _THIN / 2
+
+    def is_taken(self, size: float, peer: Peer, now: float) -> bool:
         """Return whether a push of about `size` bytes should wait for one that is under way."""
-        return size > LARGE and self._under_way > 0 and self._pace > _THIN / 2
+        if size <= LARGE or self.is_fast(peer):
+            return False
+        return any(now < sending.since + sending.held for sending in self._under_way)
 
-    def more(self, size: int) -> float:
+    def more(self, size: float, peer: Peer) -> float:
         """Return the seconds that a push of `size` bytes has beyond those of a small one."""
-        return size * self._pace if size > LARGE else 0.0
+        return size * self._pace(peer) if size > LARGE else 0.0
 
-    def begin(self, size: int, within: float, now: float, is_suspected: bool) -> Sending:
+    def more_from(self, size: float, peer: Peer, seed: Peer) -> float:
+        """Return the seconds that a peer has to fetch `size` bytes from a seed, beyond a few.
+
+        The seed's line to the peer counts as thin. But if this peer can send the rows sooner, it
+        need not wait for a seed that may serve nobody. Whether it can, its last push to the peer
+        shows, or else the one to the seed, which a hostile seed may have hurried to take.
+        """
+        thin = size * _THIN if size > LARGE else 0.0
+        if peer in self._paces:
+            return min(thin, self.more(size, peer))
+        return min(thin, max(_HELD, self.more(size, seed)))
+
+    def begin(
+        self, peer: Peer, size: int, within: float, now: float, is_suspected: bool
+    ) -> Sending:
         """Begin a push of `size` bytes; `within` is the timeout of a small one."""
-        tells = size > LARGE and not is_suspected
-        self._under_way += tells
-        return Sending(size, now, within + self.more(size), tells)
+        more, tells = self.more(size, peer), size > LARGE and not is_suspected
+        held = _HELD * (len(self._under_way) + 1) * max(1.0, self._pace(peer) / _THIN)
+        sending = Sending(peer, size, now, within + more, held, tells)
+        if tells and not self.is_fast(peer):
+            self._under_way.append(sending)
+        return sending
 
-    def end(self, sending: Sending, now: float, was_answered: bool) -> None:
-        """Learn from a push that was answered, or given up."""
+    def end(self, sending: Sending, now: float, was_taken: bool) -> bool:
+        """Learn from a push that was taken, refused or given up; return whether others waited."""
         if not sending.tells:
-            return
-        self._under_way -= 1
-        seconds = now - sending.since
-        if was_answered:
-            self._pace = min(_SLOWEST, max(_FASTEST, _SPARE * seconds / sending.size))
+            return False
+        peer, seconds = sending.peer, now - sending.since
+        if was_taken:
+            pace = min(_SLOWEST, max(_FASTEST, _SPARE * seconds / sending.size))
+            self._unknown = max(_THIN, min(self._unknown, pace))
+            self._learn(peer, pace)
         elif seconds >= _NEARLY * sending.within:
-            self._pace = min(_SLOWEST, max(_THIN, 2 * self._pace))
+            pace = min(_SLOWEST, max(_THIN, 2 * self._pace(peer)))
+            if peer not in self._paces:  # so one silent peer cannot raise it again and again
+                self._unknown = pace
+            self._learn(peer, pace)
+        if sending not in self._under_way:
+            return False
+        self._under_way.remove(sending)
+        return True
+
+    def _pace(self, peer: Peer) -> float:
+        return self._paces.get(peer, self._unknown)
+
+    def _learn(self, peer: Peer, pace: float) -> None:
+        self._paces.pop(peer, None)
+        self._paces[peer] = pace
+        if len(self._paces) > _MOST:
+            del self._paces[next(iter(self._paces))]

@@ -9,7 +9,8 @@ the rows from here if it could not fetch them, if a seed is silent, or if they a
 telling where they are costs as much.
 
 A small push has a fixed time, and a large one as much more as the line needs (see `uplink`). So
-does its seed, because other seeds would take their part of a thin line.
+does its seed, because other seeds would take their part of a thin line; but none is waited for much
+longer than sending the rows from here would take, as far as that is known.
 
 A peer that does not answer is retried with exponential backoff. If the placement changes, the new
 owners get the chunk, too. A peer that names a retry time is retried then, without blame (see
@@ -36,6 +37,7 @@ them after it was acknowledged as safe.
 
 from collections.abc import Iterable, Sequence
 from functools import partial
+from math import inf
 from typing import NamedTuple
 
 from giaann_p2p.errors import MessageError
@@ -43,7 +45,7 @@ from giaann_p2p.store.layout import Shards, among
 from giaann_p2p.swarm.members.peers_view import PeersView
 from giaann_p2p.swarm.training.pushed_chunk import Cut, PushedChunk
 from giaann_p2p.swarm.training.seed_backoff import SeedBackoff
-from giaann_p2p.swarm.training.uplink import Sending, Uplink, thin_line
+from giaann_p2p.swarm.training.uplink import Sending, Uplink
 from giaann_p2p.swarm.wire.actions import Call
 from giaann_p2p.swarm.wire.identity import Peer
 from giaann_p2p.swarm.wire.message import Message
@@ -152,14 +154,24 @@ class Writer:
             if peer not in chunk.lacking or now < chunk.next.get(peer, now):
                 continue
             serves = partial(self._serves, peer, now)
-            for seed, shards in chunk.ways(peer, self._few, serves, now):
+            patience = self._patience(chunk, peer)
+            for seed, shards in chunk.ways(peer, self._few, serves, patience, now):
                 if seed is not None:
                     calls.append(self._push_from(chunk, peer, shards, seed))
-                elif self._uplink.is_taken(chunk.density * len(shards)):
+                elif self._uplink.is_taken(chunk.density * len(shards), peer, now):
                     chunk.waiting.add(peer)
                 else:
                     calls.append(self._push(chunk, peer, shards, now))
         return calls
+
+    def _patience(self, chunk: PushedChunk, peer: Peer) -> float:
+        """Return the seconds that a peer waits for a seed at most, however slow the seed may be.
+
+        If the line to the peer is fast, sending it the rows costs less than a longer wait.
+        """
+        if not self._uplink.is_fast(peer):
+            return inf
+        return _SEED_WITHIN + self._uplink.more(chunk.density * self._shards, peer)
 
     def _serves(self, peer: Peer, now: float, seed: Peer) -> bool:
         """Return whether a peer may be told now to fetch rows from a seed."""
@@ -172,9 +184,11 @@ class Writer:
             parcel, seal = chunk.cut(shards), chunk.seal(shards)
         chunk.sent += size
         chunk.density, chunk.vouchers = len(parcel) / len(shards), seal.words
-        chunk.asks(peer, shards, now + _SEED_WITHIN + self._uplink.more(size))
         is_suspected = not self._others.not_suspected(peer, now)
-        sending = self._uplink.begin(size, self._timeout, now, is_suspected)
+        sending = self._uplink.begin(peer, size, self._timeout, now, is_suspected)
+        chunk.asks(peer, shards)
+        wait = _SEED_WITHIN + min(sending.held, self._uplink.more(size, peer))
+        chunk.seeds(peer, shards, now, now + wait)
         number = self._calls.number(partial(self._on_answer, chunk, peer, shards, sending))
         question = Push(chunk.job, chunk.chunk, packed(shards, self._shards), parcel, seal)
         return Call(number, peer, question, sending.within)
@@ -182,11 +196,11 @@ class Writer:
     def _push_from(self, chunk: PushedChunk, peer: Peer, shards: Shards, seed: Peer) -> Call:
         told = packed(shards, self._shards)
         chunk.sent += len(chunk.vouchers) + len(told) + len(seed)
-        chunk.asks(peer, shards, 0.0)
+        chunk.asks(peer, shards)
         number = self._calls.number(partial(self._on_fetched, chunk, peer, shards, seed))
         question = PushFrom(chunk.job, chunk.chunk, told, seed, chunk.vouchers)
-        within = _FETCHED_WITHIN + thin_line(chunk.density * len(shards))
-        return Call(number, peer, question, within)
+        more = self._uplink.more_from(chunk.density * len(shards), peer, seed)
+        return Call(number, peer, question, _FETCHED_WITHIN + more)
 
     def _on_answer(
         self,
@@ -197,7 +211,7 @@ class Writer:
         answer: Message | None,
         now: float,
     ) -> list[WriteAction]:
-        self._uplink.end(sending, now, was_answered=answer is not None)
+        has_freed = self._uplink.end(sending, now, was_taken=isinstance(answer, Pushed))
         chunk.heard(peer, pushed, was_seed=True)
         complete = False
         try:
@@ -213,7 +227,8 @@ class Writer:
             self._others.heard(peer)
         if not complete:  # after a complete answer, the peer's other shards follow without a pause
             chunk.failed(peer, now, answer.again if isinstance(answer, Refusal) else 0.0)
-        return self._next(chunk, sorted({peer, *chunk.waiting}), now)
+        acts = self._next(chunk, sorted({peer, *chunk.waiting}), now)
+        return acts + self._waiting(now) if has_freed else acts
 
     def _on_fetched(
         self,
@@ -261,6 +276,13 @@ class Writer:
         if self._chunks.get((chunk.job, chunk.chunk)) is not chunk:
             return []
         return self._committed(chunk, now) or self._due(chunk, peers, now)
+
+    def _waiting(self, now: float) -> list[WriteAction]:
+        """Return what is due to peers that may have waited for another chunk's push."""
+        acts: list[WriteAction] = []
+        for chunk in self._chunks.values():
+            acts += self._due(chunk, [peer for peer in chunk.in_turn if peer in chunk.waiting], now)
+        return acts
 
     def _committed(self, chunk: PushedChunk, now: float) -> list[WriteAction]:
         key = chunk.job, chunk.chunk
