@@ -55,7 +55,7 @@ _NONE = BitMap()
 
 
 class _Compared(NamedTuple):
-    """What came of comparing a set with another one, which it does not keep alive."""
+    """A cached result of comparing a set with another one, which is referenced weakly."""
 
     kind: str
     other: "ref[Applied]"

@@ -60,8 +60,8 @@ class Tally(NamedTuple):
 def tallied(distance: Ints, token: Ints, times: Ints) -> Tally:
     """Return the tally of neurons by distance and token, in this order, of shape [n] each.
 
-    An honest row has no neuron that is no token, and no strength below one occurrence. What a liar
-    says of these counts for nothing.
+    Targets that are not tokens, and strengths below one occurrence, are ignored: only a lying peer
+    sends them.
     """
     if len(token) and (token.min() < 0 or times.min() < 1):
         honest = np.flatnonzero((token >= 0) & (times > 0))

@@ -158,9 +158,9 @@ class Pair(NamedTuple):
     """The two rows of a token that was read; None for one that there is not."""
 
     own: Followers | None
-    """What followed it in its column."""
+    """The row of the token in its own column."""
     anywhere: Followers | None
-    """What followed it in any column."""
+    """The row of the token in any column."""
 
 
 def needed(evidence: Evidence, last: Sequence[Place]) -> list[Neuron]:

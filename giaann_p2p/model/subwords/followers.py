@@ -1,6 +1,6 @@
 """One row as counts: which tokens followed its neuron at each distance, and what scores gain by it.
 
-What is made of a row is kept with it. The logarithms depend on other rows, too: on the frequencies,
+Derived values are cached with the row. The logarithms depend on other rows, too: on the frequencies,
 and those of an own row on the row of its token in any column. They are kept with the versions of
 what they were made of, in one tuple that never changes, so whoever reads it while another thread
 replaces it has the logarithms of one version or of the other, and never uses those of a version
@@ -108,7 +108,7 @@ class Followers:
 
     @cached_property
     def _parts(self) -> tuple[list[Targets], Tally]:
-        """What followed at each distance, as neurons and as tokens, sorted all at once."""
+        """The targets at each distance and the tally of their tokens, from a single sort."""
         row, (token, home, feature) = self.row, self.neurons
         near = np.flatnonzero(row.segment >= self._spec.column_segments)
         distance = self._spec.segments - row.segment[near].astype(np.int64)  # [m]

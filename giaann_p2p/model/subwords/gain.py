@@ -1,4 +1,4 @@
-"""What a row adds to scores: the logarithms of its counts, as whole numbers, made once per row.
+"""The contribution of a row to scores: logarithms of its counts, as integers, computed once a row.
 
 A row that was followed N times in all, by K distinct tokens, makes of the probability p(t) below it
 
@@ -30,7 +30,7 @@ SCORE_UNITS = 10 * LOG_UNITS
 
 
 class Gains(NamedTuple):
-    """What a row adds to the scores of tokens at one distance, in units of 2^-48 / 10."""
+    """The contribution of a row to scores at one distance, in units of 2^-48 / 10."""
 
     base: int
     """Added for every token: ln c, with the distance's weight."""

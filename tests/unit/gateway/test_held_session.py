@@ -33,6 +33,12 @@ class Swarm:
         self.looks += 1
         return frozenset() if self.answers else frozenset({b"a"})
 
+    async def is_looked_at(self, times: int) -> None:
+        """Return when the session has looked for peers so many times more."""
+        for _ in range(times):
+            self.called.clear()
+            await self.called.wait()
+
     @asynccontextmanager
     async def join(self) -> AsyncIterator[Session]:
         if not self.answers:
@@ -56,9 +62,7 @@ def test_a_session_ends_once_nobody_of_a_directory_that_cannot_be_read_answers()
         held = HeldSession(swarm.join)
         await held.start()
         swarm.is_blind = True
-        for _ in range(50):  # for longer than a session may be alone
-            swarm.called.clear()
-            await swarm.called.wait()
+        await swarm.is_looked_at(50)  # for longer than a session may be alone
         assert not swarm.left.is_set()  # the directory cannot be read, but the peer is there
         swarm.answers = False
         swarm.joined.clear()
@@ -80,13 +84,10 @@ def test_a_process_that_was_stopped_for_long_looks_again_before_it_ends_a_sessio
         held = HeldSession(swarm.join)
         await held.start()
         swarm.is_blind, swarm.answers = True, False
-        swarm.called.clear()
-        await swarm.called.wait()  # one look in vain
+        await swarm.is_looked_at(1)  # one look in vain
         time.sleep(0.05)  # noqa: ASYNC251  longer than all looks take, and nothing runs meanwhile
         swarm.answers = True
-        for _ in range(20):
-            swarm.called.clear()
-            await swarm.called.wait()
+        await swarm.is_looked_at(20)
         assert not swarm.left.is_set()
         await held.close()
 
@@ -103,9 +104,7 @@ def test_looks_in_vain_that_follow_one_another_quickly_end_no_session(
         held = HeldSession(swarm.join)
         await held.start()
         swarm.is_blind, swarm.answers = True, False
-        for _ in range(20):
-            swarm.called.clear()
-            await swarm.called.wait()
+        await swarm.is_looked_at(20)
         assert not swarm.left.is_set()
         await held.close()
 
