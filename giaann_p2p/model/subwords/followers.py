@@ -1,10 +1,10 @@
 """One row as counts: which tokens followed its neuron at each distance, and what scores gain by it.
 
-Derived values are cached with the row. The logarithms depend on other rows, too: on the frequencies,
-and those of an own row on the row of its token in any column. They are kept with the versions of
-what they were made of, in one tuple that never changes, so whoever reads it while another thread
-replaces it has the logarithms of one version or of the other, and never uses those of a version
-that it did not ask for.
+Derived values are cached with the row. The logarithms depend on other rows, too: on the
+frequencies, and those of an own row on the row of its token in any column. They are kept with the
+versions of what they were made of, in one tuple that never changes, so whoever reads it while
+another thread replaces it has the logarithms of one version or of the other, and never uses those
+of a version that it did not ask for.
 """
 
 from functools import cached_property

@@ -90,10 +90,12 @@ def test_small_sets_are_sent_whole_at_once() -> None:
     assert words == {0: of_jobs(MANY_JOBS)}
 
 
-def test_who_knows_no_parts_gets_whole_sets() -> None:
-    question = Compare(question_of({0: Applied()}, SHARDS, ()).shards, [b""])
-    answer = answer_to(question, [0], {0: of_jobs(1000)}, lambda _: ReplicaState.READY)
-    assert answer == Compared(b"r", [0], [of_jobs(1000).to_bytes()])
+def test_who_knows_no_parts_gets_all_sets_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(set_comparison, "_MOST_ANSWERED", 1)
+    theirs = {0: of_jobs(1000), 1: of_jobs(1001)}
+    question = Compare(question_of(dict.fromkeys(theirs, Applied()), SHARDS, ()).shards, [b""] * 2)
+    answer = answer_to(question, [0, 1], theirs, lambda _: ReplicaState.READY)
+    assert answer == Compared(b"rr", [0, 1], [one.to_bytes() for one in theirs.values()])
 
 
 def test_large_sets_that_differ_are_compared_by_parts_next() -> None:
@@ -116,18 +118,21 @@ def test_a_question_has_the_parts_of_so_many_sets_and_the_others_wait() -> None:
     assert theirs.keys() - words.keys() == {many - 2, many - 1}
 
 
-@pytest.mark.parametrize("limit", ["MOST_JOBS", "_MOST_ANSWERED", "_MOST_JOINED"])
+@pytest.mark.parametrize(
+    ("limit", "value", "most"),
+    [("MOST_JOBS", 700, 2), ("_MOST_ANSWERED", 1, 1), ("_MOST_JOINED", 3000, 11)],
+)
 def test_what_does_not_fit_into_an_answer_comes_later(
-    limit: str, monkeypatch: pytest.MonkeyPatch
+    limit: str, value: int, most: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(set_comparison, limit, {"MOST_JOBS": 700}.get(limit, 12_000))
+    monkeypatch.setattr(set_comparison, limit, value)
     mine: dict[int, Applied] = dict.fromkeys(range(40), Applied())
     theirs = {shard: of_jobs(300, (shard, 5)) for shard in range(40)}  # each of 11 kB
     found: dict[int, Applied] = {}
     rounds = 0
     while left := {shard: one for shard, one in mine.items() if shard not in found}:
         words, _, answer = told(left, theirs, left)
-        assert 1 <= len(words) <= 40 * (limit == "_MOST_JOINED") + 2
+        assert 1 <= len(words) <= most
         assert len(answer.sets) <= len(left)
         found |= words
         rounds += 1
