@@ -49,6 +49,8 @@ from giaann_p2p.swarm.wire.messages import (
     AskProof,
     AskRecords,
     AskRevoked,
+    Carried,
+    Carry,
     Column,
     Compare,
     Compared,
@@ -376,6 +378,8 @@ ROOT = LESSONS.tree(1).root
 MESSAGES: list[Message] = [
     Push(JOB, 3, packed(PART, SHARDS), LESSONS.parcel(3, PART), sealed(JOB, 3)(PART)),
     PushFrom(JOB, 3, packed(PART, SHARDS), B, sealed(JOB, 3)(PART).words),
+    Carry(JOB, 3, packed(PART, SHARDS), LESSONS.parcel(3, PART), sealed(JOB, 3)(PART)),
+    Carried(),
     Pushed(SHARDS_OF_ALL),
     Read(b"concepts", b"features"),
     Read(b"concepts", b"features", b"its mark", bytes(16)),

@@ -107,20 +107,46 @@ class Delta:
         chosen[first:last] = True
         return self._of(chosen, slice(int(self.row_starts[first]), int(self.row_starts[last])))
 
+    def take(self, rows: Ints) -> "Delta":
+        """Return the rows with some indices, which must ascend; cheaper than `only` for a few."""
+        lengths, starts = self.lengths[rows], self.row_starts[rows]
+        ends = np.cumsum(lengths)
+        held = np.arange(lengths.sum()) + np.repeat(starts - ends + lengths, lengths)
+        kept = np.union1d(rows, self.target[held])
+        count = np.zeros(len(kept), np.int64)
+        found, at = np.zeros(len(kept), np.int64), np.searchsorted(kept, rows)
+        count[at], found[at] = self.count[rows], lengths
+        return self._made(kept, count, found, np.searchsorted(kept, self.target[held]), held)
+
     def _of(self, chosen: npt.NDArray[np.bool_], held: npt.NDArray[np.bool_] | slice) -> "Delta":
         """Return the chosen rows; `held` selects their connections."""
         kept = chosen.copy()
         kept[self.target[held]] = True
         slot = np.cumsum(kept) - 1
+        count = np.where(chosen, self.count, 0)[kept]
+        lengths = np.where(chosen, self.lengths, 0)[kept]
+        return self._made(kept, count, lengths, slot[self.target[held]], held)
+
+    def _made(
+        self,
+        kept: npt.NDArray[Any],
+        count: Ints,
+        lengths: Ints,
+        target: Ints,
+        held: npt.NDArray[Any] | slice,
+    ) -> "Delta":
+        """Return a part with some neurons and connections of this delta.
+
+        `count`, `lengths` and `target` are the part's own; a target is an index into its neurons.
+        """
         concept, feature = self.concept[kept], self.feature[kept]
-        rows = np.where(chosen, self.lengths, 0)[kept]
         used = np.unique(np.concatenate([concept, feature])).tolist()
         return Delta(
             concept,
             feature,
-            np.where(chosen, self.count, 0)[kept],
-            np.concatenate([[0], np.cumsum(rows)]),
-            slot[self.target[held]].astype(np.int32),
+            count,
+            np.concatenate([[0], np.cumsum(lengths)]),
+            target.astype(np.int32),
             self.branch[held],
             self.segment[held],
             self.strength[held],

@@ -47,7 +47,7 @@ class LookUp:
         everything = np.arange(lessons.layout.shards, dtype=np.uint16)
         leaves = to_bytes(leaves_of(lessons.delta(chunk), everything, lessons.layout))
         parcels = {
-            owned: lessons.parcel(chunk, np.frombuffer(owned, np.uint16)) for owned in task.owners
+            owned: lessons.parcel(chunk, np.frombuffer(owned, np.uint16)) for owned in task.cuts
         }
         self._say(f"has learned chunk {chunk}")
         return Made(parcels, lessons.parcel(chunk, everything), leaves, 1, [])

@@ -78,7 +78,9 @@ class Storage(Machine, Holder):
         context = replace(context, secret=self.rng.randbytes(32))
         node = CheckedNode(context, self.capacity, self.world, self, self.promises, self.told)
         self.core = node.core
-        self.answers = Answers(self.store, node.core.replicas.state, self.peer, node.orphans)
+        self.answers = Answers(
+            self.store, node.core.replicas.state, self.peer, node.orphans, node.core.carried
+        )
         self.loop.delay = lambda executor: self._write_seconds() if executor is node.disk else 0.0
         self.say(f"begins with {len(self.store.shards)} shards on its disk")
         return node

@@ -177,3 +177,11 @@ def test_a_part_has_the_names_that_it_needs(bees: Delta) -> None:
         used = set(piece.concept.tolist()) | set(piece.feature.tolist())
         assert set(piece.names) == used - {0}
     assert EMPTY.cut(np.empty(0, np.int64)) == {}
+
+
+@pytest.mark.parametrize("chosen", range(1 << 7))
+def test_rows_that_are_taken_are_those_that_were_chosen(chosen: int, bees: Delta) -> None:
+    mask = np.array([chosen >> row & 1 for row in range(bees.neurons)], np.bool_)
+    taken, wanted = bees.take(np.flatnonzero(mask)), bees.only(mask)
+    assert_same(taken, wanted)
+    assert taken.names == wanted.names

@@ -19,6 +19,7 @@ import numpy as np
 from giaann_p2p.node.options import Options
 from giaann_p2p.store.store import Store
 from giaann_p2p.swarm.replication.answers import NOBODY, Answers, StateOf
+from giaann_p2p.swarm.replication.carried_deltas import CarriedDeltas
 from giaann_p2p.swarm.wire.identity import Peer
 from giaann_p2p.swarm.wire.message import Message
 from giaann_p2p.swarm.wire.messages import (
@@ -69,11 +70,12 @@ class Answering:
         options: Options | None = None,
         me: Peer = NOBODY,
         orphans: Orphans | None = None,
+        carried: CarriedDeltas | None = None,
     ) -> None:
         self._store, self._state_of = store, state_of
         self._executor, self._options = executor, options or Options()
         self._shards = store.layout.shards
-        self._answers = Answers(store, state_of, me, orphans)
+        self._answers = Answers(store, state_of, me, orphans, carried)
         self._offering, self._digesting = asyncio.Lock(), asyncio.Lock()
         self._working: dict[asyncio.Task[Message], _Asked] = {}
         self._of_peers = Counter[bytes]()

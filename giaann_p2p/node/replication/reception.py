@@ -28,6 +28,7 @@ from giaann_p2p.swarm.wire.identity import Peer
 from giaann_p2p.swarm.wire.message import Message
 from giaann_p2p.swarm.wire.messages import (
     BUSY,
+    Carry,
     Push,
     Pushed,
     PushFrom,
@@ -48,7 +49,8 @@ _HELD_BACK = 1.0
 class Reception:
     """Entry point for the requests of other peers to a storage peer.
 
-    `take` receives each update with its ticket and sender; `fullness` returns the used fraction of
+    `take` receives each update with its ticket and sender, and `carry` each delta that this peer is
+    asked to carry, which it answers; `fullness` returns the used fraction of
     the store's queue, where 1 means full.
     """
 
@@ -58,6 +60,7 @@ class Reception:
         answering: Answering,
         counters: Counters,
         take: Callable[[int, Peer, Push | PushFrom], None],
+        carry: Callable[[Peer, Carry], Message],
         fullness: Callable[[], float],
         patience: float,
     ) -> None:
@@ -65,7 +68,7 @@ class Reception:
         self.open = False
         """Whether updates are accepted."""
         self._gate, self._answering, self._counters = gate, answering, counters
-        self._take, self._fullness = take, fullness
+        self._take, self._carry, self._fullness = take, carry, fullness
         self._shares = Shares()
         self._patience = patience
         self._waiting: dict[int, asyncio.Future[Message]] = {}
@@ -150,6 +153,8 @@ class Reception:
             answer = await self._pushed(peer, question)
             counters.pushed += isinstance(answer, Pushed)
             counters.push_seconds.took(perf_counter() - began)
+        elif isinstance(question, Carry):
+            answer = self._carry(Peer(peer), question) if self.open else Refusal(_BEGINNING)
         elif isinstance(question, Read):
             answer = await self._answering.to(question, peer)
             self._count_read(began)

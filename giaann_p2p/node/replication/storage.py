@@ -48,7 +48,7 @@ from giaann_p2p.swarm.wire.actions import (
 )
 from giaann_p2p.swarm.wire.identity import Peer, name_of
 from giaann_p2p.swarm.wire.message import Message
-from giaann_p2p.swarm.wire.messages import Push, PushFrom
+from giaann_p2p.swarm.wire.messages import Carry, Push, PushFrom
 from giaann_p2p.swarm.wire.orphans import Orphans
 from giaann_p2p.swarm.wire.record import MOST_CAPACITY, Announcement, Load, missing_of, namings
 from giaann_p2p.swarm.wire.replica import ReplicaState
@@ -83,7 +83,13 @@ class StorageNode:
         self.store_writer = self._new_store_writer()
         self._orphans = Orphans()
         self.answering = Answering(
-            store, self._state_of, self._threads, self._options, self.me, self._orphans
+            store,
+            self._state_of,
+            self._threads,
+            self._options,
+            self.me,
+            self._orphans,
+            self.core.carried,
         )
         self.gate.on_change(self._withdraw)
         self.reception = Reception(
@@ -91,6 +97,7 @@ class StorageNode:
             self.answering,
             self.counters,
             self._take,
+            self._carry,
             lambda: self.store_writer.fullness,
             self._options.queue_patience,
         )
@@ -263,6 +270,9 @@ class StorageNode:
 
     def _take(self, ticket: int, sender: Peer, question: Push | PushFrom) -> None:
         self._do(self.core.asked(ticket, sender, question, self._clock()))
+
+    def _carry(self, sender: Peer, question: Carry) -> Message:
+        return self.core.carry(sender, question, self._clock())
 
     def _wanted(self, change: Change) -> Wanted | None:
         """Return a function that tells whether a pushed update's sender still waits, else None."""

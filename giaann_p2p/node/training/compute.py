@@ -87,8 +87,8 @@ class ComputeNode:
         )
         self.me, self.lookout, self.calls = self.member.me, self.member.lookout, self.member.calls
         rules = self._manifest.rules
-        writer = Writer(rules.shards, rules.quorum, self.lookout.view, _TIMEOUT)
-        self.worker = Worker(slots, writer, self._vouched)
+        self._writer = Writer(rules.shards, rules.quorum, self.lookout.view, _TIMEOUT)
+        self.worker = Worker(slots, self._writer, self._vouched)
         self._studies: dict[tuple[bytes, int], asyncio.Task[None]] = {}
         self.learn_speed = Throughput(self.clock)
         """Sentences learned per second of work."""
@@ -248,7 +248,8 @@ class ComputeNode:
         began, made = perf_counter(), None
         self.learn_speed.begin()
         try:
-            made = await self._learning.learn(Task(order.sentences, self._owned()))
+            cuts = [shards.tobytes() for shards in self._writer.cuts(self.clock())]
+            made = await self._learning.learn(Task(order.sentences, cuts))
         finally:
             is_done = made is not None and not isinstance(made, str)
             self.learn_speed.end(len(order.sentences) if is_done else 0)
@@ -268,11 +269,6 @@ class ComputeNode:
     def _vouched(self, job: bytes, chunk: int, root: bytes) -> Voucher:
         swarm_id = self._manifest.swarm_id
         return vouched(self._context.identity, swarm_id, job, chunk, root, self.gate.token)
-
-    def _owned(self) -> list[bytes]:
-        """Return the distinct sets of shards that placement assigns to storage peers now."""
-        placement = self.lookout.view.placement(self.clock())
-        return list({placement.shards_of(peer).tobytes(): None for peer in placement.peers})
 
     # The node's record and log.
 

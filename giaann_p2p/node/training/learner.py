@@ -29,8 +29,8 @@ class Task(NamedTuple):
     """A chunk to be learned."""
 
     sentences: list[str]
-    owners: list[bytes]
-    """The distinct sets of shards that storage peers own, each as bytes of `Shards`."""
+    cuts: list[bytes]
+    """The sets of shards to cut its delta for, each as bytes of `Shards`."""
 
 
 class Made(NamedTuple):
@@ -71,7 +71,7 @@ class Learner:
         everything = shards.tobytes()
         parcels = {
             owned: whole if owned == everything else encode(_part(delta, homes, owned))
-            for owned in task.owners
+            for owned in task.cuts
         }
         return Made(parcels, whole, leaves, learned.sequences, _told(learned.skips))
 

@@ -114,7 +114,7 @@ def decode(data: bytes | memoryview, limits: Limits) -> Delta:
     The deltas of short parcels are cached, because owners send each other the same ones many times:
     a chunk's part for one shard is short or empty. Sharing is safe, because deltas never change.
     """
-    if len(data) + _weight(sizes_of(data)) > _SMALL:
+    if len(data) + memory_of(data) > _SMALL:
         return _decoded(data, limits)
     return _decoded_or_remembered(bytes(data), limits)
 
@@ -137,11 +137,12 @@ def _decoded(data: bytes | memoryview, limits: Limits) -> Delta:
     return Delta(concept, feature, count, *connections, names)
 
 
-def _weight(sizes: Sizes) -> int:
-    """Return the approximate bytes of memory that a delta keeps in use.
+def memory_of(data: bytes | memoryview) -> int:
+    """Return the approximate bytes of memory that a parcel's decoded delta keeps in use.
 
     They include its objects, its arrays, its names, and the cached leaves of its seal.
     """
+    sizes = sizes_of(data)
     rows = 32 * sizes.neurons + 20 * sizes.connections
     return 1500 + rows + 150 * sizes.words + sizes.text + 180 * sizes.neurons
 

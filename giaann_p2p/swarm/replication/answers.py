@@ -14,6 +14,7 @@ from giaann_p2p.store.codec import plain, sheaf
 from giaann_p2p.store.layout import Shards, among
 from giaann_p2p.store.store import Store
 from giaann_p2p.store.transfer import Export
+from giaann_p2p.swarm.replication.carried_deltas import CarriedDeltas
 from giaann_p2p.swarm.replication.set_comparison import Sets, about, answer_to
 from giaann_p2p.swarm.replication.shard_fingerprint import proofs
 from giaann_p2p.swarm.wire.identity import Peer
@@ -80,7 +81,10 @@ NOBODY = Peer(b"")
 
 
 class Answers:
-    """Answers questions from one peer's store. Its proofs are bound to its name `me`."""
+    """Answers questions from one peer's store. Its proofs are bound to its name `me`.
+
+    Deltas that the peer carries for others are sent, too.
+    """
 
     def __init__(
         self,
@@ -88,8 +92,10 @@ class Answers:
         state_of: StateOf,
         me: Peer = NOBODY,
         orphans: Orphans | None = None,
+        carried: CarriedDeltas | None = None,
     ) -> None:
         self._store, self._state_of, self._me = store, state_of, me
+        self._carried = carried
         self._orphans = orphans or Orphans()
         self._exports: dict[int, Export] = {}
         self._none = self._packed(np.array([], np.uint16))
@@ -225,6 +231,8 @@ class Answers:
     def _fetched(self, question: Fetch) -> Message:
         shards = self._shards(question.shards)
         wanted = Applied.received(question.chunks)
+        if self._carried and (piece := self._carried.piece(wanted, shards)):
+            return Fetched([piece], Applied().to_bytes())
         here = shards[among(shards, self._store.shards)]
         if not len(here):
             raise UsageError("this peer holds none of these shards")

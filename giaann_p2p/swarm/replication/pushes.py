@@ -1,8 +1,9 @@
 """Updates that compute peers push here: each is checked, charged to its author, and applied.
 
-The rows of an update come with the push, or are fetched from another owner that has them already.
-The seal of the rows is checked in both cases, so the other owner need not be trusted: it can only
-fail to send them, and then the pushing peer sends them itself.
+The rows of an update come with the push, or are fetched from another peer that has or carries them.
+The seal of the rows is checked in both cases, so the other peer need not be trusted: it can only
+fail to send them, and then the pushing peer sends them itself. This peer may be the one that
+carries them (see `carried_deltas`); then it takes its own rows from there.
 """
 
 from collections import Counter
@@ -15,16 +16,25 @@ from pyroaring import BitMap
 from giaann_p2p.errors import DamagedError, GiaannError, MessageError
 from giaann_p2p.model.spec import CHUNK
 from giaann_p2p.store.applied import MOST_BEGUN, Applied
-from giaann_p2p.store.layout import Shards
+from giaann_p2p.store.layout import Shards, among
 from giaann_p2p.store.seal import Seal
 from giaann_p2p.store.update import Packed
+from giaann_p2p.swarm.replication.carried_deltas import CarriedDeltas
 from giaann_p2p.swarm.replication.delta_fetch import Lack, deltas_of, request, shards_of
 from giaann_p2p.swarm.replication.push_budget import Bill, PushBudget
 from giaann_p2p.swarm.replication.shared import Shared
 from giaann_p2p.swarm.wire.actions import Action, Apply, Call, Reply
 from giaann_p2p.swarm.wire.identity import Peer, name_of
 from giaann_p2p.swarm.wire.message import Message
-from giaann_p2p.swarm.wire.messages import MOST_BYTES, Push, Pushed, PushFrom, Refusal
+from giaann_p2p.swarm.wire.messages import (
+    MOST_BYTES,
+    Carried,
+    Carry,
+    Push,
+    Pushed,
+    PushFrom,
+    Refusal,
+)
 from giaann_p2p.swarm.wire.shardset import packed, unpacked
 
 _FETCH_WITHIN = 2.0
@@ -41,9 +51,16 @@ class Pushes:
     """The updates that are pushed to one storage peer."""
 
     def __init__(
-        self, shared: Shared, taking: Callable[[Shards, float], Shards], now: float
+        self,
+        shared: Shared,
+        taking: Callable[[Shards, float], Shards],
+        capacity: int,
+        now: float,
     ) -> None:
-        """Begin; `taking` returns which of some shards accept updates at a time."""
+        """Begin; `taking` returns which of some shards accept updates at a time.
+
+        `capacity` is the memory that the peer offers for shards, in bytes.
+        """
         self._shards = shared.rules.shards
         self._replicas, self._others, self._held = shared.replicas, shared.others, shared.held
         self._checks, self._calls, self._writes = (
@@ -54,6 +71,7 @@ class Pushes:
         self._taking = taking
         self._fetching = Counter[Peer]()
         self.budget = PushBudget(shared.settings, self._checks.layout.chunk, now)
+        self.carried = CarriedDeltas(self._checks, capacity)
 
     def __repr__(self) -> str:
         return f"<Pushes: {self._fetching.total()} being fetched, {self.budget!r}>"
@@ -80,18 +98,45 @@ class Pushes:
         if isinstance(bill, Refusal):
             return [Reply(ticket, bill)]
         if isinstance(question, PushFrom):
+            if question.source == self._replicas.me:
+                return self._take_carried(ticket, sender, question, here, bill)
             return [self._fetch(ticket, sender, question, here, bill)]
         return self._apply(ticket, [self._checks.packed(question, shards, here)], bill)
+
+    def carry(self, sender: Peer, question: Carry, now: float) -> Carried | Refusal:
+        """Keep a delta for its holders to fetch."""
+        try:
+            self.carried.keep(question, sender, self._others.may_teach(sender), now)
+        except (MessageError, DamagedError) as error:
+            return Refusal(str(error))
+        return Carried()
 
     def _pushed(self, shards: Shards) -> Pushed:
         return Pushed(packed(shards, self._shards))
 
     def _check_source(self, sender: Peer, source: Peer, now: float) -> None:
         """Raise MessageError unless rows may be fetched from a peer for a pushing peer."""
-        if source not in self._others.members(now):
+        if source != self._replicas.me and source not in self._others.members(now):
             raise MessageError(f"source: this peer knows no storage peer {name_of(source)}")
         if self._fetching[sender] >= _MOST_FETCHING:
             raise MessageError("source: too many updates of yours are being fetched already")
+
+    def _take_carried(
+        self, ticket: int, sender: Peer, question: PushFrom, here: Shards, bill: Bill
+    ) -> list[Action]:
+        """Apply this peer's own rows of a delta that it carries."""
+        found = self.carried.find(question.job, question.chunk)
+        if found is None or not among(here, found.shards).all():
+            bill.settle()
+            return [Reply(ticket, Refusal("source: this peer does not carry these rows"))]
+        carry = found.carry
+        try:
+            self._checks.check_sender(sender, carry.seal)
+        except MessageError as error:
+            bill.settle()
+            return [Reply(ticket, Refusal(str(error)))]
+        push = Push(carry.job, carry.chunk, carry.shards, carry.parcel, carry.seal)
+        return self._apply(ticket, [self._checks.packed(push, found.shards, here)], bill)
 
     def _fetch(
         self, ticket: int, sender: Peer, question: PushFrom, here: Shards, bill: Bill

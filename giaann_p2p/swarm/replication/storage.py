@@ -36,7 +36,7 @@ from giaann_p2p.swarm.wire.identity import Peer
 from giaann_p2p.swarm.wire.limits import of_shard
 from giaann_p2p.swarm.wire.manifest import Rules
 from giaann_p2p.swarm.wire.message import Message
-from giaann_p2p.swarm.wire.messages import Push, PushFrom
+from giaann_p2p.swarm.wire.messages import Carried, Carry, Push, PushFrom, Refusal
 from giaann_p2p.swarm.wire.replica import ReplicaState
 from giaann_p2p.swarm.wire.withdrawal_filter import Search, WithdrawalFilter
 
@@ -74,8 +74,8 @@ class StoragePeer:
         self._fetching = Fetcher(shared, self._hurry, self._downloads.want, self._handover.fetches)
         self._anti_entropy = AntiEntropy(shared, self._fetching.after)
         self._delta_release = DeltaRelease(shared)
-        self._pushes = Pushes(shared, self._taking, now)
-        self.budget = self._pushes.budget
+        self._pushes = Pushes(shared, self._taking, capacity, now)
+        self.budget, self.carried = self._pushes.budget, self._pushes.carried
         self.arrival_log = ArrivalLog()
         self.cooling = ColdCopies(shared)
         self._readiness = Readiness(shared, self.cooling)
@@ -92,6 +92,10 @@ class StoragePeer:
     ) -> list[Action]:
         """Apply a pushed update to the shards that accept it here, within its author's budget."""
         return self._pushes.asked(ticket, sender, question, now)
+
+    def carry(self, sender: Peer, question: Carry, now: float) -> Carried | Refusal:
+        """Keep a delta for other holders to fetch, if there is room."""
+        return self._pushes.carry(sender, question, now)
 
     def _taking(self, shards: Shards, now: float) -> Shards:
         """Return which of some shards accept pushed updates: in most cases all, as an owner's."""
@@ -167,6 +171,7 @@ class StoragePeer:
         actions += self.cooling.due(self.leaving, now)
         actions += self._let_go(now)
         self._loss_watch.look(now)
+        self.carried.expire(now)
         actions += self.known.note(now)
         actions += self._delta_release.due(now)
         actions += self.auditing.due(now)

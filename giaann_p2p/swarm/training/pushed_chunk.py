@@ -12,6 +12,7 @@ from giaann_p2p.backoff import Backoff
 from giaann_p2p.store.layout import Shards, among
 from giaann_p2p.swarm.members.peers_view import PeersView
 from giaann_p2p.swarm.members.placement import Placement
+from giaann_p2p.swarm.training.couriers import Couriers
 from giaann_p2p.swarm.wire.identity import Peer
 from giaann_p2p.swarm.wire.voucher import Sealing
 
@@ -47,6 +48,7 @@ class PushedChunk:
         self.waiting: set[Peer] = set()  # peers that wait for what is on its way to a seed
         self.seeding = np.zeros(shards)  # by shard: until when to wait for its seed
         self.seeded = np.zeros(shards)  # by shard: since when its rows are on their way to a seed
+        self.couriers = Couriers()
         self.unable: set[Peer] = set()  # peers that could not fetch rows from a seed
         self.in_turn: list[Peer] = []
         """The holders in the order in which they become seeds; another one is first each time."""
@@ -115,6 +117,9 @@ class PushedChunk:
             left = left[~among(left, self.asking[peer])]
         self.waiting.discard(peer)
         ways: list[tuple[Peer | None, Shards]] = []
+        if peer not in self.unable:
+            carried, left = self.couriers.way(peer, left, serves)
+            ways += carried
         if peer in self.unable or self.density * len(left) < few:
             direct, left = left, _NONE
         else:

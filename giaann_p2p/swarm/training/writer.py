@@ -8,6 +8,9 @@ rows carry their authors' signatures, and each holder acknowledges its own copy 
 the rows from here if it could not fetch them, if a seed is silent, or if they are so few that
 telling where they are costs as much.
 
+In a swarm of many holders, the rows of all shards go to one peer instead, from which every holder
+is told to fetch its own (see `couriers`).
+
 A small push has a fixed time, and a large one as much more as the line needs (see `uplink`). So
 does its seed, because other seeds would take their part of a thin line; but none is waited for much
 longer than sending the rows from here would take, as far as that is known.
@@ -36,20 +39,34 @@ them after it was acknowledged as safe.
 """
 
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from functools import partial
 from math import inf
 from typing import NamedTuple
 
+import numpy as np
+
 from giaann_p2p.errors import MessageError
 from giaann_p2p.store.layout import Shards, among
+from giaann_p2p.store.seal import Seal
 from giaann_p2p.swarm.members.peers_view import PeersView
+from giaann_p2p.swarm.training.couriers import MANY, Couriers
 from giaann_p2p.swarm.training.pushed_chunk import Cut, PushedChunk
 from giaann_p2p.swarm.training.seed_backoff import SeedBackoff
 from giaann_p2p.swarm.training.uplink import Sending, Uplink
 from giaann_p2p.swarm.wire.actions import Call
 from giaann_p2p.swarm.wire.identity import Peer
+from giaann_p2p.swarm.wire.limits import MOST_CARRIED, carried_size
 from giaann_p2p.swarm.wire.message import Message
-from giaann_p2p.swarm.wire.messages import MOST_BYTES, Push, Pushed, PushFrom, Refusal
+from giaann_p2p.swarm.wire.messages import (
+    MOST_BYTES,
+    Carried,
+    Carry,
+    Push,
+    Pushed,
+    PushFrom,
+    Refusal,
+)
 from giaann_p2p.swarm.wire.pending import PendingCalls
 from giaann_p2p.swarm.wire.shardset import packed, unpacked
 from giaann_p2p.swarm.wire.voucher import Sealing
@@ -83,7 +100,7 @@ class Writer:
     """Pushes chunks to the holders of all shards, several chunks at a time.
 
     `timeout` is that of one small push, in seconds. Rows of fewer bytes than `few` are sent from
-    here to each holder.
+    here to each holder. Chunks have couriers if there are at least `many` holders.
     """
 
     def __init__(
@@ -93,9 +110,10 @@ class Writer:
         others: PeersView,
         timeout: float,
         few: int = FEW_BYTES,
+        many: int = MANY,
     ) -> None:
         self._shards, self._quorum, self._timeout = shards, quorum, timeout
-        self._others, self._few = others, few
+        self._others, self._few, self._many = others, few, many
         self._apart, self._uplink = SeedBackoff(), Uplink()
         self._calls = PendingCalls[Message | None, WriteAction]()
         self._chunks: dict[tuple[bytes, int], PushedChunk] = {}
@@ -112,6 +130,11 @@ class Writer:
         new = self._chunks[job, chunk] = PushedChunk(
             job, chunk, cut, seal, self._shards, self._quorum
         )
+        new.placed(self._others.placement(now), self._others.beside(now))
+        if self._are_many([*new.lacking.values()]):
+            everything = np.arange(self._shards, dtype=np.uint16)
+            if len(cut(everything)) >= self._few:
+                new.couriers = Couriers(everything)
         return self._all_due(new, now)
 
     def give_up(self, job: bytes, chunk: int) -> bool:
@@ -142,6 +165,21 @@ class Writer:
             acts += self._committed(chunk, now) or self._all_due(chunk, now)
         return acts
 
+    def cuts(self, now: float) -> list[Shards]:
+        """Return the sets of shards for which a chunk that is pushed now will be cut."""
+        placement = self._others.placement(now)
+        cuts = [placement.shards_of(peer) for peer in placement.peers]
+        if self._are_many(cuts):
+            return [np.arange(self._shards, dtype=np.uint16)]
+        return list({shards.tobytes(): shards for shards in cuts}.values())
+
+    def _are_many(self, held: Sequence[Shards]) -> bool:
+        """Return whether there are so many holders, of these shards, that chunks have couriers.
+
+        If each shard has one holder only, sending its rows there is best.
+        """
+        return len(held) >= self._many and sum(map(len, held)) > self._shards
+
     def _all_due(self, chunk: PushedChunk, now: float) -> list[WriteAction]:
         """Return what is due to all holders: at first to those that are not suspected, as seeds."""
         chunk.placed(self._others.placement(now), self._others.beside(now))
@@ -149,7 +187,7 @@ class Writer:
         return self._due(chunk, sorted(chunk.in_turn, key=sound, reverse=True), now)
 
     def _due(self, chunk: PushedChunk, peers: Iterable[Peer], now: float) -> list[WriteAction]:
-        calls: list[WriteAction] = []
+        calls = self._carry(chunk, now)
         for peer in peers:
             if peer not in chunk.lacking or now < chunk.next.get(peer, now):
                 continue
@@ -163,6 +201,45 @@ class Writer:
                 else:
                     calls.append(self._push(chunk, peer, shards, now))
         return calls
+
+    def _carry(self, chunk: PushedChunk, now: float) -> list[WriteAction]:
+        """Return the call that sends rows to the next courier, if there is to be one now."""
+
+        def may_carry(peer: Peer) -> bool:
+            return self._serves(peer, now, peer)
+
+        chunk.couriers.give_up_unless(partial(self._others.not_suspected, now=now))
+        peer = chunk.couriers.next_of(chunk.in_turn, may_carry)
+        if peer is None:
+            return []
+        left = chunk.couriers.left
+        if self._uplink.is_taken(chunk.density * len(left), peer, now):
+            chunk.waiting.add(peer)
+            return []
+        shards, parcel, seal = self._fitting(chunk, left, is_carried=True)
+        sending = self._begin(chunk, peer, len(parcel) + seal.size, now)
+        chunk.couriers.sent(peer, shards)
+        number = self._calls.number(partial(self._on_carried, chunk, peer, sending))
+        question = Carry(chunk.job, chunk.chunk, packed(shards, self._shards), parcel, seal)
+        return [Call(number, peer, question, sending.within)]
+
+    def _on_carried(
+        self, chunk: PushedChunk, peer: Peer, sending: Sending, answer: Message | None, now: float
+    ) -> list[WriteAction]:
+        """Handle the answer of a peer that rows were sent to, to carry them."""
+        does = isinstance(answer, Carried)
+        has_freed = self._uplink.end(sending, now, was_taken=does)
+        if does:
+            chunk.couriers.accepted(peer)
+        else:
+            self._apart.failed(peer, peer, now)
+            chunk.couriers.declined()
+        if isinstance(answer, Carried | Refusal):
+            self._others.heard(peer)
+        else:
+            self._others.suspect(peer, now)
+        acts = self._next(chunk, chunk.couriers.waiting, now)
+        return acts + self._waiting(now) if has_freed else acts
 
     def _patience(self, chunk: PushedChunk, peer: Peer) -> float:
         """Return the seconds that a peer waits for a seed at most, however slow the seed may be.
@@ -178,14 +255,9 @@ class Writer:
         return self._others.not_suspected(seed, now) and not self._apart.holds(seed, peer, now)
 
     def _push(self, chunk: PushedChunk, peer: Peer, shards: Shards, now: float) -> Call:
-        parcel, seal = chunk.cut(shards), chunk.seal(shards)
-        while (size := len(parcel) + seal.size) > _MOST_ROWS and len(shards) > 1:
-            shards = shards[: len(shards) // 2]  # the others are pushed after the answer
-            parcel, seal = chunk.cut(shards), chunk.seal(shards)
-        chunk.sent += size
-        chunk.density, chunk.vouchers = len(parcel) / len(shards), seal.words
-        is_suspected = not self._others.not_suspected(peer, now)
-        sending = self._uplink.begin(peer, size, self._timeout, now, is_suspected)
+        shards, parcel, seal = self._fitting(chunk, shards)
+        size = len(parcel) + seal.size
+        sending = self._begin(chunk, peer, size, now)
         chunk.asks(peer, shards)
         wait = _SEED_WITHIN + min(sending.held, self._uplink.more(size, peer))
         chunk.seeds(peer, shards, now, now + wait)
@@ -193,13 +265,43 @@ class Writer:
         question = Push(chunk.job, chunk.chunk, packed(shards, self._shards), parcel, seal)
         return Call(number, peer, question, sending.within)
 
+    def _fitting(
+        self,
+        chunk: PushedChunk,
+        shards: Shards,
+        is_carried: bool = False,
+    ) -> tuple[Shards, bytes, Seal]:
+        """Return the first of some shards, with as many rows as fit into a message; and the seal.
+
+        The others are sent after the answer. Rows that are to be carried must also fit into memory.
+        """
+
+        def fits() -> bool:
+            is_light = not is_carried or carried_size(parcel) <= MOST_CARRIED
+            return is_light and len(parcel) + seal.size <= _MOST_ROWS
+
+        parcel, seal = chunk.cut(shards), chunk.seal(shards)
+        while len(shards) > 1 and not fits():
+            shards = shards[: len(shards) // 2]
+            parcel, seal = chunk.cut(shards), chunk.seal(shards)
+        chunk.density, chunk.vouchers = len(parcel) / len(shards), seal.words
+        return shards, parcel, seal
+
+    def _begin(self, chunk: PushedChunk, peer: Peer, size: int, now: float) -> Sending:
+        """Begin to send rows of a chunk to a peer."""
+        chunk.sent += size
+        is_suspected = not self._others.not_suspected(peer, now)
+        return self._uplink.begin(peer, size, self._timeout, now, is_suspected)
+
     def _push_from(self, chunk: PushedChunk, peer: Peer, shards: Shards, seed: Peer) -> Call:
         told = packed(shards, self._shards)
         chunk.sent += len(chunk.vouchers) + len(told) + len(seed)
         chunk.asks(peer, shards)
         number = self._calls.number(partial(self._on_fetched, chunk, peer, shards, seed))
         question = PushFrom(chunk.job, chunk.chunk, told, seed, chunk.vouchers)
-        more = self._uplink.more_from(chunk.density * len(shards), peer, seed)
+        chunk.couriers.asks(seed)
+        sharing = max(1, chunk.couriers.asked_of(seed))  # a courier serves many at a time
+        more = self._uplink.more_from(chunk.density * len(shards) * sharing, peer, seed)
         return Call(number, peer, question, _FETCHED_WITHIN + more)
 
     def _on_answer(
@@ -241,20 +343,27 @@ class Writer:
     ) -> list[WriteAction]:
         """Handle the answer of a peer that was told to fetch rows; if it has not, send them."""
         chunk.heard(peer, pushed, was_seed=False)
-        if isinstance(answer, Refusal) and answer.again:
-            chunk.refused.add(peer)
-            chunk.failed(peer, now, answer.again)
-            return self._next(chunk, [peer], now)
-        try:
+        complete, is_told_when = False, isinstance(answer, Refusal) and answer.again
+        with suppress(MessageError):  # perhaps its seed's fault, or it does not know this question
             complete = self._acked(chunk, peer, pushed, answer)
-        except MessageError:  # perhaps its seed's fault, or it does not know this question
-            complete = False
-        if complete:
+        chunk.couriers.answered(seed, served=complete)
+        if is_told_when:
+            chunk.refused.add(peer)
+            chunk.failed(peer, now, is_told_when)
+        elif complete:
             self._apart.worked(seed, peer)
         else:
-            self._apart.failed(seed, peer, now)
+            self._blame(chunk, seed, peer, now)
+        return self._next(chunk, [peer, *chunk.couriers.waiting], now)
+
+    def _blame(self, chunk: PushedChunk, seed: Peer, peer: Peer, now: float) -> None:
+        """Decide whose fault it is that a peer did not get its rows from a seed."""
+        self._apart.failed(seed, peer, now)
+        if blamed := chunk.couriers.blamed(seed, peer):
+            chunk.unable -= blamed
+            self._apart.failed(seed, seed, now)  # it will be no courier for a while
+        else:
             chunk.unable.add(peer)
-        return self._next(chunk, [peer], now)
 
     def _acked(
         self, chunk: PushedChunk, peer: Peer, pushed: Shards, answer: Message | None
@@ -265,7 +374,10 @@ class Writer:
         """
         if not isinstance(answer, Pushed):
             raise MessageError("no answer to a push")
-        taken = unpacked(answer.shards, self._shards)
+        if answer.shards == packed(pushed, self._shards):  # cheaper than to unpack it
+            taken = pushed
+        else:
+            taken = unpacked(answer.shards, self._shards)
         if not among(taken, pushed).all():
             raise MessageError("shards that were not pushed")
         chunk.acked(peer, taken, self._others.keeps(peer))

@@ -33,6 +33,7 @@ _ASKING = Rights.CLIENT
 MAY_ASK: Mapping[type[Message], Rights] = {
     messages.Push: _COMPUTING,
     messages.PushFrom: _COMPUTING,
+    messages.Carry: _COMPUTING,
     messages.Read: _ANY,
     messages.AskColumn: _ANY,
     messages.AskNouns: _ANY,

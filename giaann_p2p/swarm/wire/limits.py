@@ -8,7 +8,7 @@ and a shard by the memory that the peer gives to all shards.
 from dataclasses import replace
 
 from giaann_p2p.model.spec import ModelSpec
-from giaann_p2p.store.codec.parcel import Limits
+from giaann_p2p.store.codec.parcel import Limits, memory_of
 from giaann_p2p.store.layout import Layout
 from giaann_p2p.store.transfer import ALONE
 from giaann_p2p.swarm.wire.messages import MOST_BYTES, MOST_READ
@@ -16,6 +16,9 @@ from giaann_p2p.swarm.wire.messages import MOST_BYTES, MOST_READ
 MOST_CONNECTIONS = MOST_BYTES
 """Maximum number of connections in one part of a shard. Each takes a byte or more in a message,
 except in very repetitive text."""
+MOST_CARRIED = 128 << 20
+"""Maximum memory in bytes that a peer gives to what one sender asks it to carry; the rows of almost
+any message fit."""
 _MOST_TEXT = 8 * MOST_BYTES
 _CONNECTION = 9
 """Minimum memory that a connection takes, in bytes."""
@@ -44,6 +47,11 @@ def of_push(spec: ModelSpec, layout: Layout) -> Limits:
     """Return the limits for unpacking a message with rows of one chunk's delta."""
     limits = of_chunk(spec, layout)
     return replace(limits, connections=min(limits.connections, MOST_CONNECTIONS))
+
+
+def carried_size(parcel: bytes) -> int:
+    """Return the approximate bytes of memory that a parcel takes, packed and unpacked."""
+    return len(parcel) + memory_of(parcel)
 
 
 def of_part(limits: Limits, promised: int) -> Limits:

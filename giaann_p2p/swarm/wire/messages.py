@@ -100,6 +100,24 @@ class PushFrom(Message, frozen=True, tag="push from"):
     """The encoded vouchers of the delta; its whole seal comes with the rows."""
 
 
+class Carry(Message, frozen=True, tag="carry"):
+    """Request to keep a delta's rows for a while, for the holders of some shards to fetch them.
+
+    The receiver, the *courier*, applies nothing yet: like the others, it is told by `PushFrom`
+    then. So in a swarm of many holders each of them is told once, and not of a peer for each shard.
+    """
+
+    job: Job
+    chunk: Annotated[int, msgspec.Meta(ge=0, lt=WITHDRAWN)]
+    shards: bytes
+    parcel: bytes
+    seal: Seal = UNSEALED
+
+
+class Carried(Message, frozen=True, tag="carried"):
+    """Answer to `Carry`: the sender keeps the rows, and sends them to holders that fetch them."""
+
+
 class Pushed(Message, frozen=True, tag="pushed"):
     """Answer to `Push` or `PushFrom`: the shards for which the sender has the chunk on its disk.
 
@@ -399,6 +417,8 @@ class Refusal(Message, frozen=True, tag="refused"):
 AnyMessage = (
     Push
     | PushFrom
+    | Carry
+    | Carried
     | Pushed
     | Read
     | Rows

@@ -14,7 +14,7 @@ from giaann_p2p.node.members.gate import Gate
 from giaann_p2p.node.replication.answering import Answering
 from giaann_p2p.node.replication.reception import Reception
 from giaann_p2p.swarm.wire.actions import Reply
-from giaann_p2p.swarm.wire.messages import Push, Pushed, decode, encode
+from giaann_p2p.swarm.wire.messages import Carried, Push, Pushed, decode, encode
 from giaann_p2p.swarm.wire.messages import Refusal as Refused_
 
 PEER = bytes(32)
@@ -33,6 +33,7 @@ class Desk:
             cast("Answering", SimpleNamespace(at_once=lambda question: None)),
             Counters(),
             lambda ticket, sender, question: self.tickets.append(ticket),
+            lambda sender, question: Carried(),
             lambda: self.fullness,
             PATIENCE,
         )

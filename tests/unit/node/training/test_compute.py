@@ -78,7 +78,7 @@ def test_a_chunk_is_learned_pushed_and_told_of() -> None:
         counters = shop.node.counters
         assert (counters.orders, counters.chunks, counters.sentences) == (2, 1, 2)
         assert len(shop.slow.learned) == 1
-        assert set(map(len, shop.slow.learned[0].owners)) == {2 * 16}  # three who have all
+        assert set(map(len, shop.slow.learned[0].cuts)) == {2 * 16}  # three who have all
         for house in town.houses:
             assert set(house.store.applied(0, JOB)) == {7}
         await leader.visitor.close()

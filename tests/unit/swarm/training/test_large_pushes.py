@@ -6,10 +6,11 @@ from dataclasses import dataclass, field
 import pytest
 
 from giaann_p2p.store.layout import Shards
+from giaann_p2p.swarm.training import writer
 from giaann_p2p.swarm.wire.actions import Call
 from giaann_p2p.swarm.wire.identity import Peer
 from giaann_p2p.swarm.wire.message import Message
-from giaann_p2p.swarm.wire.messages import Push, Pushed, PushFrom, Refusal
+from giaann_p2p.swarm.wire.messages import Carried, Carry, Push, Pushed, PushFrom, Refusal
 from tests.helpers_swarm import JOB, NOW, SHARDS, A, B, C, D, sealed
 from tests.unit.swarm.training.test_writer import ALL, EVERY, Writing, asked
 
@@ -69,11 +70,11 @@ class Line:
         return done - NOW
 
     def is_over_it(self, call: Call) -> bool:
-        return isinstance(call.message, Push) and call.peer not in self.near
+        return isinstance(call.message, Push | Carry) and call.peer not in self.near
 
     def answer(self, call: Call, passed: float) -> Message | None:
         message = call.message
-        assert isinstance(message, Push | PushFrom)
+        assert isinstance(message, Push | PushFrom | Carry)
         if call.peer in self.silent:
             return None
         if isinstance(message, PushFrom):
@@ -82,7 +83,8 @@ class Line:
         if call.peer in self.refusing:
             return Refusal("no") if passed >= STEP else None
         is_there = call.peer in self.near or self.sent[call.number] >= len(message.parcel)
-        return Pushed(message.shards) if is_there else None
+        taken = Carried() if isinstance(message, Carry) else Pushed(message.shards)
+        return taken if is_there else None
 
 
 @pytest.mark.parametrize("chunks", [1, 6])
@@ -222,7 +224,10 @@ def test_a_refusal_at_once_leaves_the_others_their_time(refuser: bytes) -> None:
 
 @pytest.mark.parametrize("near", [1, 2])
 @pytest.mark.parametrize("peers", [4, 8])
-def test_a_peer_nearby_leaves_the_others_their_time(peers: int, near: int) -> None:
+def test_a_peer_nearby_leaves_the_others_their_time(
+    peers: int, near: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writer, "carried_size", len)  # zeros are no parcels
     everyone = [Peer(bytes([65 + number]) * 32) for number in range(peers)]
     one, size = Writing(*everyone), 1_700_000
     for chunk in range(4):

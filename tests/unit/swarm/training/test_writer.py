@@ -10,6 +10,7 @@ from giaann_p2p.store.layout import MOST_SHARDS, Shards
 from giaann_p2p.store.seal import MOST_WORDS, Seal
 from giaann_p2p.swarm.members.placement import Placement
 from giaann_p2p.swarm.training import writer
+from giaann_p2p.swarm.training.couriers import MANY
 from giaann_p2p.swarm.training.writer import FEW_BYTES, Committed, WriteAction, Writer
 from giaann_p2p.swarm.wire.actions import Call, Reply
 from giaann_p2p.swarm.wire.message import Message
@@ -50,9 +51,11 @@ NONE = packed(shards(), SHARDS)
 class Writing:
     """A writer, with what it asked for and committed."""
 
-    def __init__(self, *members: bytes, few: int = FEW_BYTES) -> None:
+    def __init__(
+        self, *members: bytes, few: int = FEW_BYTES, many: int = MANY, quorum: int = 2
+    ) -> None:
         self.around = Around(*map(type(A), members))
-        self.writer = Writer(SHARDS, 2, self.around, 4.0, few)
+        self.writer = Writer(SHARDS, quorum, self.around, 4.0, few, many)
         self.calls: list[Call] = []
         self.committed: list[Committed] = []
         self.sent: list[int] = []

@@ -121,7 +121,14 @@ def test_every_question_there_is_has_its_rights_and_an_answer_is_no_question() -
     kinds = {kind for kind in vars(messages).values() if isinstance(kind, type)}
     kinds = {kind for kind in kinds if issubclass(kind, Message) and kind is not Message}
     answers = {
-        *(messages.Pushed, messages.Rows, messages.Column, messages.Compared, messages.Fetched),
+        *(
+            messages.Pushed,
+            messages.Carried,
+            messages.Rows,
+            messages.Column,
+            messages.Compared,
+            messages.Fetched,
+        ),
         *(
             messages.Offered,
             messages.Part,

@@ -1,0 +1,170 @@
+"""The couriers of one chunk: peers that carry its rows, so that all holders fetch them from there.
+
+In a swarm of many holders, two of them share few shards. If each shard's rows came from another
+holder of the shard, a holder would be told of dozens of peers to fetch from, for each chunk. So the
+rows of all shards, or of as many as one peer carries, go to one peer, which need not hold them,
+and each holder is told of that one.
+
+1. A courier is not trusted. Rows carry their authors' signatures, and each holder acknowledges its
+   own copy to the writer; a courier acknowledges nothing.
+2. Only a few holders are told of a new courier at first, and one more for each that it has served.
+   So a courier that serves nobody costs a few messages, and none serves too many at once.
+3. A courier that failed too many holders is given up, and another peer is sent its rows. After
+   `_TRIES` of them, rows go the way that they go in a small swarm.
+"""
+
+from collections.abc import Callable, Iterable
+
+import numpy as np
+
+from giaann_p2p.store.layout import Shards, among
+from giaann_p2p.swarm.wire.identity import Peer
+
+MANY = 8
+"""Number of holders from which on a chunk has couriers. Fewer holders are told of few peers, and
+pass rows on to each other, which spreads their work better."""
+_TRIES = 3
+"""Number of peers that may fail as couriers of a chunk before it has none."""
+_FIRST, _MOST_AT_ONCE = 4, 64
+"""Number of holders that fetch from a courier at the same time: at first, and at most."""
+_FAILURES, _SERVED = 2, 8
+"""A courier is given up once it has failed more than `_FAILURES` holders, and one more for every
+`_SERVED` that it has served. Some holders fail for their own reasons."""
+_NONE = np.empty(0, np.uint16)
+
+
+class _Courier:
+    """A peer that carries the rows of some shards."""
+
+    def __init__(self, shards: Shards) -> None:
+        self.shards = shards
+        self.asked = self.served = 0
+        """Number of holders that fetch from it now, and of those that have the rows from it."""
+        self.failed: set[Peer] = set()
+
+    @property
+    def free(self) -> int:
+        """Number of holders that may be told now to fetch from it."""
+        return max(0, min(_FIRST + self.served, _MOST_AT_ONCE) - self.asked)
+
+    @property
+    def is_useless(self) -> bool:
+        """Whether it has failed too many holders."""
+        return len(self.failed) > _FAILURES + self.served // _SERVED
+
+
+class Couriers:
+    """The couriers of one chunk, and the holders that wait for them."""
+
+    def __init__(self, shards: Shards = _NONE) -> None:
+        """Begin with the shards whose rows couriers should carry; by default none."""
+        self.left = shards
+        """The shards whose rows have yet to be sent to a courier."""
+        self._sent = _NONE  # shards whose rows are on their way to a courier
+        self._of: dict[Peer, _Courier] = {}
+        self._tried: set[Peer] = set()
+        self._failures = 0
+        self._queue: dict[Peer, None] = {}
+        """The holders that wait for a courier, in order."""
+
+    def __repr__(self) -> str:
+        return f"<Couriers: {len(self._of)}, {len(self._queue)} holders wait>"
+
+    def next_of(self, peers: Iterable[Peer], may: Callable[[Peer], bool]) -> Peer | None:
+        """Return the first of some peers to send rows to now; None if there are none to be sent.
+
+        `may`: whether a peer may become a courier now. If none may, there will be no courier.
+        """
+        if not len(self.left) or len(self._sent):
+            return None
+        found = next((peer for peer in peers if peer not in self._tried and may(peer)), None)
+        if found is None:
+            self.left = _NONE
+        return found
+
+    def sent(self, peer: Peer, shards: Shards) -> None:
+        """Record that the rows of some shards, which were left, are on their way to a peer."""
+        self._tried.add(peer)
+        self._sent, self.left = shards, self.left[~among(self.left, shards)]
+
+    def accepted(self, peer: Peer) -> None:
+        """Record that the peer that rows were sent to carries them."""
+        self._of[peer], self._sent = _Courier(self._sent), _NONE
+        self._queue = {peer: None, **self._queue}  # it can serve itself at once
+
+    def declined(self) -> None:
+        """Record that the peer that rows were sent to does not carry them, as far as is known."""
+        sent, self._sent = self._sent, _NONE
+        self._failed(sent)
+
+    def way(
+        self, peer: Peer, shards: Shards, may: Callable[[Peer], bool]
+    ) -> tuple[list[tuple[Peer, Shards]], Shards]:
+        """Return which rows to tell a holder to fetch now, by courier, and the rest of its shards.
+
+        `may`: whether the holder may be told of a courier. The rest has no courier; shards that
+        wait for one are in neither.
+        """
+        ways = list[tuple[Peer, Shards]]()
+        self._queue.pop(peer, None)
+        for courier, one in self._of.items():
+            carried = among(shards, one.shards)
+            if carried.any() and may(courier):
+                if one.free:
+                    ways.append((courier, shards[carried]))
+                else:
+                    self._queue[peer] = None
+                shards = shards[~carried]
+        waiting = among(shards, self.left) | among(shards, self._sent)
+        if waiting.any():
+            self._queue[peer] = None
+        return ways, shards[~waiting]
+
+    def asks(self, courier: Peer) -> None:
+        """Record that a holder was told to fetch from a peer, which may be no courier."""
+        if courier in self._of:
+            self._of[courier].asked += 1
+
+    def asked_of(self, courier: Peer) -> int:
+        """Return the number of holders that fetch from a peer now, if it is a courier; else 0."""
+        return self._of[courier].asked if courier in self._of else 0
+
+    def answered(self, courier: Peer, served: bool) -> None:
+        """Record that a holder has answered that was told to fetch, and whether it got all rows."""
+        if courier in self._of:
+            self._of[courier].asked -= 1
+            self._of[courier].served += served
+
+    def blamed(self, courier: Peer, holder: Peer) -> set[Peer]:
+        """Record that a peer failed a holder; return the holders to which that is its fault.
+
+        They are none until a courier has failed too many; it is given up then.
+        """
+        one = self._of.get(courier)
+        if one is None:
+            return {holder} if courier in self._tried else set()
+        one.failed.add(holder)
+        if not one.is_useless:
+            return set()
+        self._give_up(courier)
+        return one.failed
+
+    def give_up_unless(self, serves: Callable[[Peer], bool]) -> None:
+        """Give up the couriers that do not serve."""
+        for courier in [courier for courier in self._of if not serves(courier)]:
+            self._give_up(courier)
+
+    @property
+    def waiting(self) -> list[Peer]:
+        """The holders that wait, as many of them as may now be told of a courier."""
+        if not len(self.left) and not len(self._sent) and not self._of:
+            return list(self._queue)
+        return list(self._queue)[: sum(one.free for one in self._of.values())]
+
+    def _give_up(self, courier: Peer) -> None:
+        self._failed(self._of.pop(courier).shards)
+
+    def _failed(self, shards: Shards) -> None:
+        self._failures += 1
+        again = self._failures < _TRIES
+        self.left = np.union1d(self.left, shards) if again else _NONE

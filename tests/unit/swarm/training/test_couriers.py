@@ -1,0 +1,324 @@
+"""Chunks whose rows go to one peer, from which all holders fetch them."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from giaann_p2p.store.codec.parcel import sizes_of
+from giaann_p2p.swarm.training import couriers as module
+from giaann_p2p.swarm.training import writer as writer_module
+from giaann_p2p.swarm.training.couriers import Couriers
+from giaann_p2p.swarm.wire.actions import Call
+from giaann_p2p.swarm.wire.identity import Peer
+from giaann_p2p.swarm.wire.message import Message
+from giaann_p2p.swarm.wire.messages import (
+    MOST_AGAIN,
+    Carried,
+    Carry,
+    Push,
+    Pushed,
+    PushFrom,
+    Refusal,
+)
+from giaann_p2p.swarm.wire.shardset import packed, unpacked
+from tests.helpers_swarm import JOB, LESSONS, MESSAGES, NOW, SHARDS, A, B, C, D, sealed, shards
+from tests.unit.swarm.training.test_writer import ALL, Writing
+
+PEERS = [Peer(bytes([65 + n]) * 32) for n in range(16)]
+WHOLE = shards(*range(SHARDS))
+
+
+def crowd(*peers: bytes, few: int = 0) -> Writing:
+    """Return a writer whose chunks have couriers, with these holders."""
+    return Writing(*(peers or PEERS), few=few, many=2)
+
+
+def all_alike() -> Writing:
+    """Return a writer that pushes a chunk to holders that all hold, and must have, each shard."""
+    one = Writing(*PEERS, few=0, many=2, quorum=len(PEERS))
+    one.around.replicas = len(PEERS)
+    one.push()
+    return one
+
+
+def asked(one: Writing) -> dict[bytes, bytes]:
+    """Return whom each peer is told to fetch from."""
+    return {
+        call.peer: call.message.source for call in one.calls if isinstance(call.message, PushFrom)
+    }
+
+
+def carry(one: Writing) -> Peer:
+    """Return the peer that is asked to carry rows, the only thing that is asked."""
+    (call,) = one.calls
+    assert isinstance(call.message, Carry)
+    return call.peer
+
+
+def shards_told(one: Writing, peer: bytes) -> bytes:
+    (question,) = [call.message for call in one.calls if call.peer == peer]
+    assert isinstance(question, PushFrom | Push)
+    return question.shards
+
+
+def reply(one: Writing, call: Call, message: Message | None) -> None:
+    one.calls.remove(call)
+    one.do(one.writer.answered(call.number, message, NOW))
+
+
+def fail(one: Writing, courier: bytes, answer: Message | None) -> None:
+    """Have the holders fail that were told to fetch from a courier, until no more are told."""
+    while told := [
+        call
+        for call in one.calls
+        if isinstance(call.message, PushFrom) and call.message.source == courier
+    ]:
+        reply(one, told[0], answer)
+        if any(isinstance(call.message, Carry) for call in one.calls):
+            return
+
+
+def answer_all(one: Writing) -> None:
+    """Have all rows taken, and nothing carried."""
+    while one.calls:
+        message = one.calls[0].message
+        assert isinstance(message, Push | PushFrom)
+        reply(one, one.calls[0], Pushed(message.shards))
+
+
+def serve(one: Writing, peers: Sequence[bytes], now: float = NOW) -> None:
+    for peer in peers:
+        one.answer(peer, Pushed(shards_told(one, peer)), now)
+
+
+def test_the_rows_leave_once_and_each_holder_is_told_once() -> None:
+    one = crowd()
+    one.push()
+    (call,) = one.calls
+    seal = sealed(JOB, 1)(WHOLE)
+    assert call.message == Carry(JOB, 1, ALL, LESSONS.parcel(1, WHOLE), seal)
+    courier, told = call.peer, list[bytes]()
+    one.answer(courier, Carried())
+    placement = one.around.placement(NOW)
+    while one.calls:
+        assert {*asked(one).values()} == {courier}
+        told += (now := list(asked(one)))
+        assert one.calls[0].message == PushFrom(
+            JOB, 1, packed(placement.shards_of(now[0]), SHARDS), courier, seal.words
+        )
+        serve(one, now)
+    assert told[0] == courier  # it has the rows already
+    assert sorted(told) == sorted(peer for peer in PEERS if len(placement.shards_of(peer)))
+    assert len(one.committed) == 1
+
+
+def test_a_courier_acknowledges_nothing() -> None:
+    one = crowd(A, B, C)
+    one.push()
+    one.answer(carry(one), Carried())
+    assert one.committed == []
+    assert one.writer._chunks[JOB, 1].short == SHARDS
+
+
+def test_couriers_take_turns() -> None:
+    one = crowd()
+    found = set()
+    for chunk in range(len(PEERS)):
+        one.push(chunk)
+        found.add(carry(one))
+        one.calls.clear()
+    assert len(found) == len(PEERS)
+
+
+@pytest.mark.parametrize(
+    ("peers", "few", "many", "replicas"),
+    [(3, 0, 4, 3), (4, 1 << 20, 4, 3), (4, 0, 4, 1)],
+    ids=["few holders", "few bytes", "one holder each"],
+)
+def test_chunks_have_no_courier_where_it_is_of_no_use(
+    peers: int, few: int, many: int, replicas: int
+) -> None:
+    one = Writing(*PEERS[:peers], few=few, many=many)
+    one.around.replicas = replicas
+    one.push()
+    assert one.calls
+    assert all(isinstance(call.message, Push) for call in one.calls)
+
+
+def test_only_a_few_are_told_at_first_and_more_for_each_that_was_served() -> None:
+    one = all_alike()
+    courier = carry(one)
+    one.answer(courier, Carried())
+    sizes = []
+    while one.calls:
+        sizes.append(len(asked(one)))
+        serve(one, list(asked(one)))
+    assert sizes == [4, 8, 4]
+
+
+def test_not_too_many_fetch_from_a_courier_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_MOST_AT_ONCE", 6)
+    one = all_alike()
+    one.answer(carry(one), Carried())
+    sizes = []
+    while one.calls:
+        sizes.append(len(asked(one)))
+        serve(one, list(asked(one)))
+    assert sizes == [4, 6, 6]
+
+
+@pytest.mark.parametrize(
+    "answer", [None, Refusal("no"), Refusal("busy: later", 3.0), Pushed(ALL), *MESSAGES]
+)
+def test_another_peer_is_asked_to_carry_if_one_does_not(answer: Message | None) -> None:
+    one = crowd()
+    one.push()
+    tried = []
+    for _ in range(3):
+        tried.append(carry(one))
+        if isinstance(answer, Carried):
+            return
+        one.answer(tried[-1], answer)
+    assert len({*tried}) == 3
+    # Then the rows go as in a small swarm.
+    assert {type(call.message) for call in one.calls} == {Push}
+    while one.calls:
+        for call in list(one.calls):
+            one.answer(call.peer, Pushed(shards_told(one, call.peer)))
+    assert len(one.committed) == 1
+    is_told = isinstance(answer, Refusal | Pushed)
+    assert [peer in one.around.suspected for peer in tried] == [not isinstance(answer, Refusal)] * 3
+    assert is_told or one.around.suspected
+
+
+def test_a_peer_that_did_not_carry_is_not_asked_for_the_next_chunks() -> None:
+    one = crowd(A, B, C)
+    one.push(0)
+    first = carry(one)
+    one.answer(first, Refusal("what is that?"))
+    one.calls.clear()
+    asked_then = set()
+    for chunk in range(1, 9):
+        one.push(chunk, now=NOW + 1)
+        asked_then.add(carry(one))
+        one.calls.clear()
+    assert asked_then == {A, B, C} - {first}
+    one.push(9, now=NOW + 60)
+    assert carry(one) in {A, B, C}
+
+
+@pytest.mark.parametrize("answer", [None, Refusal("source: it did not send the rows; push them")])
+def test_a_courier_that_serves_nobody_is_soon_given_up(answer: Message | None) -> None:
+    one = all_alike()
+    bad = carry(one)
+    one.answer(bad, Carried())
+    fail(one, bad, answer)
+    (call,) = [call for call in one.calls if isinstance(call.message, Carry)]
+    assert call.peer != bad
+    reply(one, call, Carried())
+    fail(one, bad, answer)  # those that were told before; it is not their fault either
+    pushed = [call.peer for call in one.calls if isinstance(call.message, Push)]
+    assert len(pushed) == 2  # the first two, before it was clear whose fault it was
+    answer_all(one)
+    assert len(one.committed) == 1
+    seal = sealed(JOB, 1)(WHOLE)
+    rows, telling = len(LESSONS.parcel(1, WHOLE)) + seal.size, len(seal.words) + len(ALL) + len(A)
+    assert one.sent[0] <= 4 * rows + (len(PEERS) + 5) * telling
+
+
+def test_who_cannot_fetch_gets_its_rows_from_here() -> None:
+    one = all_alike()
+    courier = carry(one)
+    one.answer(courier, Carried())
+    lonely = list(asked(one))[1]
+    one.answer(lonely, None)
+    assert [call.peer for call in one.calls if isinstance(call.message, Push)] == [lonely]
+    assert not [call for call in one.calls if isinstance(call.message, Carry)]
+
+
+def test_after_three_that_serve_nobody_rows_go_as_in_a_small_swarm() -> None:
+    one = all_alike()
+    bad = set[bytes]()
+    while carries := [call for call in one.calls if isinstance(call.message, Carry)]:
+        (call,) = carries
+        bad.add(call.peer)
+        reply(one, call, Carried())
+        fail(one, call.peer, None)
+    assert len(bad) == 3
+    answer_all(one)
+    assert len(one.committed) == 1
+
+
+def test_a_courier_that_falls_silent_is_given_up_at_once() -> None:
+    one = crowd()
+    one.push()
+    first = carry(one)
+    one.answer(first, Carried())
+    one.around.unreachable.add(first)
+    one.tick(NOW + 1)
+    (second,) = [call.peer for call in one.calls if isinstance(call.message, Carry)]
+    assert second != first
+
+
+def test_a_holder_that_says_when_to_come_again_is_not_the_couriers_fault() -> None:
+    one = all_alike()
+    courier = carry(one)
+    one.answer(courier, Carried())
+    busy = list(asked(one))[:4]
+    for peer in busy:
+        one.answer(peer, Refusal("busy: later", 5.0))
+    assert not [call for call in one.calls if isinstance(call.message, Carry)]
+    assert len(asked(one)) == 4  # four others have their places
+    one.tick(NOW + 6)
+    assert {*asked(one).values()} == {courier}
+    assert MOST_AGAIN > 5.0
+
+
+def test_rows_that_are_too_many_for_one_courier_have_several(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    whole, half = LESSONS.parcel(1, WHOLE), LESSONS.parcel(1, WHOLE[:2])
+    most = writer_module.carried_size(half)
+    assert most < writer_module.carried_size(whole)
+    monkeypatch.setattr(writer_module, "MOST_CARRIED", most)
+    one = all_alike()
+    numbers, couriers = list[int](), list[bytes]()
+    while one.calls:
+        call = one.calls[0]
+        if isinstance(call.message, Carry):
+            assert sizes_of(call.message.parcel).connections < sizes_of(whole).connections
+            numbers += unpacked(call.message.shards, SHARDS).tolist()
+            couriers.append(call.peer)
+            reply(one, call, Carried())
+        else:
+            assert isinstance(call.message, PushFrom)
+            reply(one, call, Pushed(call.message.shards))
+    assert sorted(numbers) == list(range(SHARDS))
+    assert len({*couriers}) == len(couriers) > 1
+    assert len(one.committed) == 1
+
+
+def test_who_is_cut_for_is_told_in_advance() -> None:
+    one = crowd()
+    assert [cut.tolist() for cut in one.writer.cuts(NOW)] == [list(range(SHARDS))]
+    few = Writing(A, B)
+    few.around.replicas = 1
+    placement = few.around.placement(NOW)
+    assert sorted(cut.tolist() for cut in few.writer.cuts(NOW)) == sorted(
+        placement.shards_of(peer).tolist() for peer in (A, B)
+    )
+
+
+def test_nothing_waits_for_couriers_that_no_peer_may_be() -> None:
+    couriers = Couriers(WHOLE)
+    assert couriers.next_of([A, B], lambda peer: False) is None
+    assert couriers.way(C, WHOLE, lambda peer: True) == ([], pytest.approx(WHOLE))
+    assert couriers.waiting == []
+
+
+def test_who_is_no_courier_is_not_blamed() -> None:
+    couriers = Couriers(WHOLE)
+    couriers.asks(D)
+    couriers.answered(D, served=False)
+    assert couriers.blamed(D, A) == set()
+    assert couriers.asked_of(D) == 0
