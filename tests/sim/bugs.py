@@ -28,10 +28,10 @@ from giaann_p2p.swarm.replication import (
     shard_drop,
     storage,
 )
-from giaann_p2p.swarm.training import writer
+from giaann_p2p.swarm.training import couriers, writer
 from giaann_p2p.swarm.training.pushed_chunk import PushedChunk
 from giaann_p2p.swarm.wire.actions import Apply, Reply
-from giaann_p2p.swarm.wire.messages import Pushed, Read
+from giaann_p2p.swarm.wire.messages import Carried, Pushed, Read
 from giaann_p2p.swarm.wire.row_mark import MARK_BYTES
 from giaann_p2p.swarm.wire.shardset import packed
 
@@ -139,6 +139,28 @@ def _count_who_was_only_told(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(writer.Writer, "_push_from", hasty)
 
 
+def _count_who_only_carries(patch: pytest.MonkeyPatch) -> None:
+    on_carried = writer.Writer._on_carried
+
+    def hasty(self: Any, chunk: Any, peer: Any, sending: Any, answer: Any, now: float) -> Any:
+        if isinstance(answer, Carried) and peer in chunk.lacking:
+            chunk.acked(peer, chunk.lacking[peer], self._others.keeps(peer))
+        return on_carried(self, chunk, peer, sending, answer, now)
+
+    patch.setattr(writer.Writer, "_on_carried", hasty)
+
+
+def _acknowledge_what_is_only_carried(patch: pytest.MonkeyPatch) -> None:
+    def careless(self: Any, ticket: int, sender: Any, question: Any, here: Any, bill: Any) -> Any:
+        return [Reply(ticket, self._pushed(here))]
+
+    patch.setattr(pushes.Pushes, "_take_carried", careless)
+
+
+def _wait_for_a_courier_for_ever(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(couriers.Couriers, "declined", lambda self: None)
+
+
 def _forget_the_disk_at_a_restart(patch: pytest.MonkeyPatch) -> None:
     make = storage.StoragePeer
 
@@ -203,6 +225,9 @@ BUGS = [
     Bug("acknowledge what is not held", _acknowledge_what_is_not_held),
     Bug("acknowledge what was not fetched", _acknowledge_what_was_not_fetched),
     Bug("count who was only told", _count_who_was_only_told),
+    Bug("count who only carries", _count_who_only_carries),
+    Bug("acknowledge what is only carried", _acknowledge_what_is_only_carried),
+    Bug("wait for a courier for ever", _wait_for_a_courier_for_ever),
     Bug("forget the disk at a restart", _forget_the_disk_at_a_restart),
     Bug("send deltas twice as strong", _send_deltas_twice_as_strong),
     Bug("never push again", _never_push_again),
