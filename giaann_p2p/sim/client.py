@@ -13,7 +13,6 @@ from giaann_p2p.swarm.reading.known_rows import Marking
 from giaann_p2p.swarm.reading.reader import Answered, Reader
 from giaann_p2p.swarm.reading.row_vote import NOTHING, Verify
 from giaann_p2p.swarm.training import writer
-from giaann_p2p.swarm.training.couriers import MANY
 from giaann_p2p.swarm.training.writer import FEW_BYTES, Committed, Writer
 from giaann_p2p.swarm.wire.actions import Call
 from giaann_p2p.swarm.wire.identity import Identity
@@ -74,9 +73,8 @@ class Client(Node):
         rules, spec = self.world.rules, self.world.manifest.spec
         limits = Limits(spec.branches, spec.segments, _MOST, _MOST, _MOST)
         self.around = self.world.view_of(self.peer)
-        many = MANY if self.world.seed // 2 % 2 else 2
         few = FEW_BYTES if self.world.seed % 2 else 0  # lessons are short: all come from seeds
-        self._writer = Writer(rules.shards, rules.quorum, self.around, _TIMEOUT, few, many)
+        self._writer = Writer(rules.shards, rules.quorum, self.around, _TIMEOUT, few)
         marking = Marking(self._secret, _LEAST_MARKED)
         self._reader = Reader(
             self.world.layout, limits, self.around, _TIMEOUT, _PATIENCE, self.habit.verify, marking

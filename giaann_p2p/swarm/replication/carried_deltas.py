@@ -1,7 +1,7 @@
 """The deltas that this peer carries for other holders: in memory, and for some minutes.
 
-In a swarm of many holders, a learner sends a delta once, to one of them, its *courier*. All holders
-fetch their rows from there (see `couriers`). The courier need not be trusted, since rows carry
+A learner sends a delta once, to one of its holders, the *courier*. All holders fetch their rows
+from there (see `couriers`). The courier need not be trusted, since rows carry
 their authors' signatures, and it promises nothing: if it ends or needs the room, the learner finds
 another one.
 
@@ -60,6 +60,9 @@ class CarriedDelta:
 
     def piece(self, shards: Shards) -> Piece:
         """Cut out the rows of some shards; DamagedError if the delta is malformed."""
+        if len(shards) == len(self.shards):
+            carry = self.carry
+            return Piece(carry.job, carry.chunk, carry.shards, carry.parcel, carry.seal)
         delta, tree, homes, rows = self._unpacked
         first, last = homes.searchsorted(shards), homes.searchsorted(shards, side="right")
         taken = [rows[a:b] for a, b in zip(first, last, strict=True) if a < b]

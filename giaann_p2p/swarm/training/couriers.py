@@ -1,43 +1,41 @@
 """The couriers of one chunk: peers that carry its rows, so that all holders fetch them from there.
 
-In a swarm of many holders, two of them share few shards. If each shard's rows came from another
-holder of the shard, a holder would be told of dozens of peers to fetch from, for each chunk. So the
-rows of all shards, or of as many as one peer carries, go to one peer, which need not hold them,
-and each holder is told of that one.
+The rows of all shards, or of as many as one peer carries, go to one holder, and each holder is told
+to fetch its own from that one. So they leave this peer once, not once for each replica: the uplink
+of a volunteer is what binds. And each holder is told once, not of a peer for each of its shards.
 
 1. A courier is not trusted. Rows carry their authors' signatures, and each holder acknowledges its
    own copy to the writer; a courier acknowledges nothing.
 2. Only a few holders are told of a new courier at first, and one more for each that it has served.
    So a courier that serves nobody costs a few messages, and none serves too many at once.
 3. A courier that failed too many holders is given up, and another peer is sent its rows. After
-   `_TRIES` of them, rows go the way that they go in a small swarm.
+   `_TRIES` of them, each holder gets its rows from here.
+4. A peer that takes long to answer is not waited for: its rows are sent to another one, too.
 """
 
 from collections.abc import Callable, Iterable
+from math import ceil
 
 import numpy as np
 
 from giaann_p2p.store.layout import Shards, among
 from giaann_p2p.swarm.wire.identity import Peer
 
-MANY = 8
-"""Number of holders from which on a chunk has couriers. Fewer holders are told of few peers, and
-pass rows on to each other, which spreads their work better."""
 _TRIES = 3
 """Number of peers that may fail as couriers of a chunk before it has none."""
 _FIRST, _MOST_AT_ONCE = 4, 64
 """Number of holders that fetch from a courier at the same time: at first, and at most."""
-_FAILURES, _SERVED = 2, 8
-"""A courier is given up once it has failed more than `_FAILURES` holders, and one more for every
-`_SERVED` that it has served. Some holders fail for their own reasons."""
+_FAILURES, _PART = 2, 8
+"""A courier is given up once it has failed more than `_FAILURES` holders, or one in `_PART` of few,
+and one more for as large a part of those that it has served: some fail for their own reasons."""
 _NONE = np.empty(0, np.uint16)
 
 
 class _Courier:
-    """A peer that carries the rows of some shards."""
+    """A peer that carries the rows of some shards, and the other holders that fetch from it."""
 
-    def __init__(self, shards: Shards) -> None:
-        self.shards = shards
+    def __init__(self, shards: Shards, spare: int) -> None:
+        self.shards, self._spare = shards, spare
         self.asked = self.served = 0
         """Number of holders that fetch from it now, and of those that have the rows from it."""
         self.failed: set[Peer] = set()
@@ -50,17 +48,20 @@ class _Courier:
     @property
     def is_useless(self) -> bool:
         """Whether it has failed too many holders."""
-        return len(self.failed) > _FAILURES + self.served // _SERVED
+        return len(self.failed) > self._spare + ceil(self.served / _PART)
 
 
 class Couriers:
     """The couriers of one chunk, and the holders that wait for them."""
 
-    def __init__(self, shards: Shards = _NONE) -> None:
-        """Begin with the shards whose rows couriers should carry; by default none."""
+    def __init__(self, shards: Shards = _NONE, holders: int = 0) -> None:
+        """Begin with the shards whose rows couriers should carry to so many holders."""
+        self._spare = min(_FAILURES, holders // _PART)
         self.left = shards
         """The shards whose rows have yet to be sent to a courier."""
-        self._sent = _NONE  # shards whose rows are on their way to a courier
+        self._sent: dict[Peer, Shards] = {}  # shards whose rows are on their way to a peer
+        self._until = 0.0  # when it is no longer waited for
+        self._late: dict[Peer, Shards] = {}  # the same for those that were not waited for
         self._of: dict[Peer, _Courier] = {}
         self._tried: set[Peer] = set()
         self._failures = 0
@@ -70,32 +71,42 @@ class Couriers:
     def __repr__(self) -> str:
         return f"<Couriers: {len(self._of)}, {len(self._queue)} holders wait>"
 
-    def next_of(self, peers: Iterable[Peer], may: Callable[[Peer], bool]) -> Peer | None:
+    def next_of(
+        self, peers: Iterable[Peer], may: Callable[[Peer], bool], now: float
+    ) -> Peer | None:
         """Return the first of some peers to send rows to now; None if there are none to be sent.
 
         `may`: whether a peer may become a courier now. If none may, there will be no courier.
         """
-        if not len(self.left) or len(self._sent):
+        if self._sent and now >= self._until:
+            self._late |= self._sent
+            for peer in [*self._sent]:
+                self._failed(self._sent.pop(peer))
+        if self._sent or not len(self.left):
             return None
         found = next((peer for peer in peers if peer not in self._tried and may(peer)), None)
         if found is None:
             self.left = _NONE
         return found
 
-    def sent(self, peer: Peer, shards: Shards) -> None:
+    def sent(self, peer: Peer, shards: Shards, until: float) -> None:
         """Record that the rows of some shards, which were left, are on their way to a peer."""
         self._tried.add(peer)
-        self._sent, self.left = shards, self.left[~among(self.left, shards)]
+        self._sent, self._until = {peer: shards}, until
+        self.left = self.left[~among(self.left, shards)]
 
     def accepted(self, peer: Peer) -> None:
         """Record that the peer that rows were sent to carries them."""
-        self._of[peer], self._sent = _Courier(self._sent), _NONE
+        shards = self._late.pop(peer) if peer in self._late else self._sent.pop(peer)
+        self._of[peer] = _Courier(shards, self._spare)
+        self.left = self.left[~among(self.left, shards)]
         self._queue = {peer: None, **self._queue}  # it can serve itself at once
 
-    def declined(self) -> None:
+    def declined(self, peer: Peer) -> None:
         """Record that the peer that rows were sent to does not carry them, as far as is known."""
-        sent, self._sent = self._sent, _NONE
-        self._failed(sent)
+        if peer in self._sent:
+            self._failed(self._sent.pop(peer))
+        self._late.pop(peer, None)
 
     def way(
         self, peer: Peer, shards: Shards, may: Callable[[Peer], bool]
@@ -115,23 +126,25 @@ class Couriers:
                 else:
                     self._queue[peer] = None
                 shards = shards[~carried]
-        waiting = among(shards, self.left) | among(shards, self._sent)
+        waiting = among(shards, self.left)
+        for sent in self._sent.values():
+            waiting |= among(shards, sent)
         if waiting.any():
             self._queue[peer] = None
         return ways, shards[~waiting]
 
-    def asks(self, courier: Peer) -> None:
-        """Record that a holder was told to fetch from a peer, which may be no courier."""
-        if courier in self._of:
+    def asks(self, courier: Peer, holder: Peer) -> None:
+        """Record that a holder was told to fetch from a courier, which may be the holder itself."""
+        if courier in self._of and courier != holder:
             self._of[courier].asked += 1
 
     def asked_of(self, courier: Peer) -> int:
         """Return the number of holders that fetch from a peer now, if it is a courier; else 0."""
         return self._of[courier].asked if courier in self._of else 0
 
-    def answered(self, courier: Peer, served: bool) -> None:
+    def answered(self, courier: Peer, holder: Peer, served: bool) -> None:
         """Record that a holder has answered that was told to fetch, and whether it got all rows."""
-        if courier in self._of:
+        if courier in self._of and courier != holder:
             self._of[courier].asked -= 1
             self._of[courier].served += served
 
@@ -157,7 +170,7 @@ class Couriers:
     @property
     def waiting(self) -> list[Peer]:
         """The holders that wait, as many of them as may now be told of a courier."""
-        if not len(self.left) and not len(self._sent) and not self._of:
+        if not len(self.left) and not self._sent and not self._of:
             return list(self._queue)
         return list(self._queue)[: sum(one.free for one in self._of.values())]
 

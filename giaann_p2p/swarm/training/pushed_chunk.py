@@ -1,4 +1,4 @@
-"""A chunk that is being pushed to its holders: who has it, who lacks it, and whom to send it from.
+"""A chunk that is being pushed to its holders: who has it, who lacks it, and where each gets it.
 
 See `writer`, which sends it.
 """
@@ -45,13 +45,11 @@ class PushedChunk:
         self.lacking: dict[Peer, Shards] = {}  # shards for which each present holder lacks it
         self.asking: dict[Peer, Shards] = {}  # shards for which each peer's answer is awaited
         self.pushing: set[Peer] = set()  # peers that rows are on their way to from here
-        self.waiting: set[Peer] = set()  # peers that wait for what is on its way to a seed
-        self.seeding = np.zeros(shards)  # by shard: until when to wait for its seed
-        self.seeded = np.zeros(shards)  # by shard: since when its rows are on their way to a seed
+        self.waiting: set[Peer] = set()  # peers that wait until the line is free for rows
         self.couriers = Couriers()
-        self.unable: set[Peer] = set()  # peers that could not fetch rows from a seed
+        self.unable: set[Peer] = set()  # peers that could not fetch rows from a courier
         self.in_turn: list[Peer] = []
-        """The holders in the order in which they become seeds; another one is first each time."""
+        """The holders in the order in which they become couriers, another one first each time."""
         self.vouchers = b""
         """The encoded vouchers of the chunk; empty until it was first cut."""
         self.density = inf
@@ -97,20 +95,13 @@ class PushedChunk:
             self.lacking.pop(peer, None)
 
     def ways(
-        self,
-        peer: Peer,
-        few: int,
-        serves: Callable[[Peer], bool],
-        patience: float,
-        now: float,
+        self, peer: Peer, may_meet: Callable[[Peer], bool]
     ) -> list[tuple[Peer | None, Shards]]:
-        """Return what to send to a peer now: from which seed, or None for here, and which shards.
+        """Return what to send to a peer now: from which courier, or None for here; which shards.
 
-        `few`: size in bytes below which rows are sent from here; `serves`: whether the peer may be
-        told to fetch rows from a seed; `patience`: seconds that the peer waits for a seed at most.
-
-        Shards that are on their way to the peer, or to their seed, are left out. Only one message
-        with rows is on its way to a peer at a time, because it may be large.
+        `may_meet`: whether the peer may be told to fetch rows from a courier. Shards that are on
+        their way to the peer, or to their courier, are left out. Only one message with rows is on
+        its way to a peer at a time, because it may be large.
         """
         left = self.lacking[peer]
         if peer in self.asking:
@@ -118,42 +109,21 @@ class PushedChunk:
         self.waiting.discard(peer)
         ways: list[tuple[Peer | None, Shards]] = []
         if peer not in self.unable:
-            carried, left = self.couriers.way(peer, left, serves)
+            carried, left = self.couriers.way(peer, left, may_meet)
             ways += carried
-        if peer in self.unable or self.density * len(left) < few:
-            direct, left = left, _NONE
-        else:
-            there = self.acks[left] > 0
-            seeded = (self.seeding[left] > now) & (self.seeded[left] + patience > now)
-            if (seeded & ~there).any():
-                self.waiting.add(peer)
-            direct, left = left[~there & ~seeded], left[there]
-        for seed, taken in self.taken.items():
-            if len(left) and serves(seed):
-                has = among(left, taken)
-                ways.append((seed, left[has]))
-                left = left[~has]
-        if peer not in self.pushing:
-            ways.append((None, np.union1d(direct, left)))
-        return [(seed, shards) for seed, shards in ways if len(shards)]
+        if len(left) and peer not in self.pushing:
+            ways.append((None, left))
+        return ways
 
     def asks(self, peer: Peer, shards: Shards) -> None:
         """Record that a peer is asked to take the chunk for some shards."""
         self.asking[peer] = np.union1d(self.asking.get(peer, _NONE), shards)
 
-    def seeds(self, peer: Peer, shards: Shards, now: float, until: float) -> None:
-        """Record that a peer is sent rows from here, and until when others wait for it."""
-        self.pushing.add(peer)
-        self.seeded[shards], self.seeding[shards] = now, until
-
-    def heard(self, peer: Peer, shards: Shards, was_seed: bool) -> None:
+    def heard(self, peer: Peer, shards: Shards) -> None:
         """Record that a peer has answered, or has not in time, for some shards."""
         left = self.asking.pop(peer)
         if len(left := left[~among(left, shards)]):
             self.asking[peer] = left
-        if was_seed:
-            self.pushing.discard(peer)
-            self.seeding[shards] = 0
 
     def waits_for_keepers(self, others: "PeersView", now: float) -> bool:
         """Return whether any shard still lacks a keeper that has the chunk.

@@ -78,6 +78,10 @@ class Uplink:
         """Return whether the line to a peer is known, and so fast that pushes may share it."""
         return self._pace(peer) <= _THIN / 2
 
+    def is_slow(self, peer: Peer) -> bool:
+        """Return whether the line to a peer is known, and not fast."""
+        return peer in self._paces and not self.is_fast(peer)
+
     def is_taken(self, size: float, peer: Peer, now: float) -> bool:
         """Return whether a push of about `size` bytes should wait for one that is under way."""
         if size <= LARGE or self.is_fast(peer):
@@ -88,17 +92,18 @@ class Uplink:
         """Return the seconds that a push of `size` bytes has beyond those of a small one."""
         return size * self._pace(peer) if size > LARGE else 0.0
 
-    def more_from(self, size: float, peer: Peer, seed: Peer) -> float:
-        """Return the seconds that a peer has to fetch `size` bytes from a seed, beyond a few.
+    def more_from(self, size: float, peer: Peer, courier: Peer, sharing: int = 1) -> float:
+        """Return the seconds that a peer has to fetch `size` bytes from a courier, beyond a few.
 
-        The seed's line to the peer counts as thin. But if this peer can send the rows sooner, it
-        need not wait for a seed that may serve nobody. Whether it can, its last push to the peer
-        shows, or else the one to the seed, which a hostile seed may have hurried to take.
+        The courier's line counts as thin, and `sharing` peers share it. But if this peer can send
+        the rows sooner, it need not wait for a courier that may serve nobody. Whether it can, its
+        last push to the peer shows, or else the one to the courier, which a hostile one may have
+        hurried to take.
         """
-        thin = size * _THIN if size > LARGE else 0.0
+        thin = sharing * size * _THIN if sharing * size > LARGE else 0.0
         if peer in self._paces:
             return min(thin, self.more(size, peer))
-        return min(thin, max(_HELD, self.more(size, seed)))
+        return min(thin, max(_HELD, self.more(size, courier)))
 
     def begin(
         self, peer: Peer, size: int, within: float, now: float, is_suspected: bool

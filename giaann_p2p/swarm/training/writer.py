@@ -1,19 +1,11 @@
 """Pushes a chunk's delta to the holders of all shards, until enough holders have it on disk.
 
 Every shard gets every chunk, even if the chunk has no rows for it, so a shard's set of chunks alone
-shows whether the shard has a whole job. The rows of a shard go to one holder, its *seed*; once the
-seed has them on its disk, the other holders are told to fetch them from it. So rows leave this peer
-once, not once for each replica: the uplink of a volunteer is what binds. No seed is trusted, since
-rows carry their authors' signatures, and each holder acknowledges its own copy here. A holder gets
-the rows from here if it could not fetch them, if a seed is silent, or if they are so few that
-telling where they are costs as much.
+shows whether the shard has a whole job. The rows go to one holder, the *courier*, from which the
+others are told to fetch theirs (see `couriers`). A holder gets the rows from here if it could not
+fetch them, or if the whole chunk has so few that telling where they are costs as much.
 
-In a swarm of many holders, the rows of all shards go to one peer instead, from which every holder
-is told to fetch its own (see `couriers`).
-
-A small push has a fixed time, and a large one as much more as the line needs (see `uplink`). So
-does its seed, because other seeds would take their part of a thin line; but none is waited for much
-longer than sending the rows from here would take, as far as that is known.
+A small push has a fixed time, and a large one as much more as the line needs (see `uplink`).
 
 A peer that does not answer is retried with exponential backoff. If the placement changes, the new
 owners get the chunk, too. A peer that names a retry time is retried then, without blame (see
@@ -41,7 +33,6 @@ them after it was acknowledged as safe.
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from functools import partial
-from math import inf
 from typing import NamedTuple
 
 import numpy as np
@@ -50,9 +41,9 @@ from giaann_p2p.errors import MessageError
 from giaann_p2p.store.layout import Shards, among
 from giaann_p2p.store.seal import Seal
 from giaann_p2p.swarm.members.peers_view import PeersView
-from giaann_p2p.swarm.training.couriers import MANY, Couriers
+from giaann_p2p.swarm.training.courier_backoff import CourierBackoff
+from giaann_p2p.swarm.training.couriers import Couriers
 from giaann_p2p.swarm.training.pushed_chunk import Cut, PushedChunk
-from giaann_p2p.swarm.training.seed_backoff import SeedBackoff
 from giaann_p2p.swarm.training.uplink import Sending, Uplink
 from giaann_p2p.swarm.wire.actions import Call
 from giaann_p2p.swarm.wire.identity import Peer
@@ -74,14 +65,15 @@ from giaann_p2p.swarm.wire.voucher import Sealing
 _MOST_ROWS = MOST_BYTES - (64 << 10)
 """Maximum size in bytes of the rows of a push and of their seal. The rest of a message has at most
 9 KiB: the set of shards, and a few names and numbers."""
-_SEED_WITHIN = 1.0
-"""Seconds that the seed of a small push has before the other holders of its shards get the rows
-from here, too."""
+_CARRIED_WITHIN = 1.0
+"""Seconds that a courier of a small chunk has to answer before another one gets the rows, too."""
 _FETCHED_WITHIN = 2.5
 """Timeout in seconds of telling a peer to fetch rows, if they are few; after it, the rows are sent
 from here."""
+_CANNOT = 4
+"""No peer is a courier if one in so many holders could not fetch rows from it lately."""
 FEW_BYTES = 2048
-"""Size of a push in bytes below which its rows are sent to each holder from here."""
+"""Size of a chunk in bytes below which its rows are sent to each holder from here."""
 
 
 class Committed(NamedTuple):
@@ -99,8 +91,8 @@ WriteAction = Call | Committed
 class Writer:
     """Pushes chunks to the holders of all shards, several chunks at a time.
 
-    `timeout` is that of one small push, in seconds. Rows of fewer bytes than `few` are sent from
-    here to each holder. Chunks have couriers if there are at least `many` holders.
+    `timeout` is that of one small push, in seconds. Chunks of fewer bytes than `few` have no
+    couriers.
     """
 
     def __init__(
@@ -110,11 +102,10 @@ class Writer:
         others: PeersView,
         timeout: float,
         few: int = FEW_BYTES,
-        many: int = MANY,
     ) -> None:
         self._shards, self._quorum, self._timeout = shards, quorum, timeout
-        self._others, self._few, self._many = others, few, many
-        self._apart, self._uplink = SeedBackoff(), Uplink()
+        self._others, self._few = others, few
+        self._apart, self._uplink = CourierBackoff(), Uplink()
         self._calls = PendingCalls[Message | None, WriteAction]()
         self._chunks: dict[tuple[bytes, int], PushedChunk] = {}
 
@@ -131,10 +122,10 @@ class Writer:
             job, chunk, cut, seal, self._shards, self._quorum
         )
         new.placed(self._others.placement(now), self._others.beside(now))
-        if self._are_many([*new.lacking.values()]):
+        if self._has_replicas([*new.lacking.values()]):
             everything = np.arange(self._shards, dtype=np.uint16)
             if len(cut(everything)) >= self._few:
-                new.couriers = Couriers(everything)
+                new.couriers = Couriers(everything, len(new.lacking))
         return self._all_due(new, now)
 
     def give_up(self, job: bytes, chunk: int) -> bool:
@@ -169,19 +160,19 @@ class Writer:
         """Return the sets of shards for which a chunk that is pushed now will be cut."""
         placement = self._others.placement(now)
         cuts = [placement.shards_of(peer) for peer in placement.peers]
-        if self._are_many(cuts):
+        if self._has_replicas(cuts):
             return [np.arange(self._shards, dtype=np.uint16)]
         return list({shards.tobytes(): shards for shards in cuts}.values())
 
-    def _are_many(self, held: Sequence[Shards]) -> bool:
-        """Return whether there are so many holders, of these shards, that chunks have couriers.
+    def _has_replicas(self, held: Sequence[Shards]) -> bool:
+        """Return whether any shard has several holders, which hold these shards.
 
-        If each shard has one holder only, sending its rows there is best.
+        Otherwise rows would leave this peer only once anyway.
         """
-        return len(held) >= self._many and sum(map(len, held)) > self._shards
+        return sum(map(len, held)) > self._shards
 
     def _all_due(self, chunk: PushedChunk, now: float) -> list[WriteAction]:
-        """Return what is due to all holders: at first to those that are not suspected, as seeds."""
+        """Return what is due to all holders: at first to those that are not suspected."""
         chunk.placed(self._others.placement(now), self._others.beside(now))
         sound = partial(self._others.not_suspected, now=now)
         return self._due(chunk, sorted(chunk.in_turn, key=sound, reverse=True), now)
@@ -191,11 +182,9 @@ class Writer:
         for peer in peers:
             if peer not in chunk.lacking or now < chunk.next.get(peer, now):
                 continue
-            serves = partial(self._serves, peer, now)
-            patience = self._patience(chunk, peer)
-            for seed, shards in chunk.ways(peer, self._few, serves, patience, now):
-                if seed is not None:
-                    calls.append(self._push_from(chunk, peer, shards, seed))
+            for courier, shards in chunk.ways(peer, partial(self._may_meet, peer, now)):
+                if courier is not None:
+                    calls.append(self._push_from(chunk, peer, shards, courier))
                 elif self._uplink.is_taken(chunk.density * len(shards), peer, now):
                     chunk.waiting.add(peer)
                 else:
@@ -204,12 +193,10 @@ class Writer:
 
     def _carry(self, chunk: PushedChunk, now: float) -> list[WriteAction]:
         """Return the call that sends rows to the next courier, if there is to be one now."""
-
-        def may_carry(peer: Peer) -> bool:
-            return self._serves(peer, now, peer)
-
         chunk.couriers.give_up_unless(partial(self._others.not_suspected, now=now))
-        peer = chunk.couriers.next_of(chunk.in_turn, may_carry)
+        may_carry = partial(self._may_carry, chunk, now)
+        in_turn = sorted(chunk.in_turn, key=self._uplink.is_slow)
+        peer = chunk.couriers.next_of(in_turn, may_carry, now)
         if peer is None:
             return []
         left = chunk.couriers.left
@@ -218,7 +205,8 @@ class Writer:
             return []
         shards, parcel, seal = self._fitting(chunk, left, is_carried=True)
         sending = self._begin(chunk, peer, len(parcel) + seal.size, now)
-        chunk.couriers.sent(peer, shards)
+        wait = _CARRIED_WITHIN + min(sending.held, self._uplink.more(sending.size, peer))
+        chunk.couriers.sent(peer, shards, now + wait)
         number = self._calls.number(partial(self._on_carried, chunk, peer, sending))
         question = Carry(chunk.job, chunk.chunk, packed(shards, self._shards), parcel, seal)
         return [Call(number, peer, question, sending.within)]
@@ -233,7 +221,7 @@ class Writer:
             chunk.couriers.accepted(peer)
         else:
             self._apart.failed(peer, peer, now)
-            chunk.couriers.declined()
+            chunk.couriers.declined(peer)
         if isinstance(answer, Carried | Refusal):
             self._others.heard(peer)
         else:
@@ -241,26 +229,22 @@ class Writer:
         acts = self._next(chunk, chunk.couriers.waiting, now)
         return acts + self._waiting(now) if has_freed else acts
 
-    def _patience(self, chunk: PushedChunk, peer: Peer) -> float:
-        """Return the seconds that a peer waits for a seed at most, however slow the seed may be.
+    def _may_carry(self, chunk: PushedChunk, now: float, peer: Peer) -> bool:
+        """Return whether a peer may be asked to carry a chunk: it did so well for the holders."""
+        if not self._others.not_suspected(peer, now) or self._apart.holds(peer, peer, now):
+            return False
+        cannot = sum(self._apart.holds(peer, holder, now) for holder in chunk.lacking)
+        return _CANNOT * cannot <= len(chunk.lacking)
 
-        If the line to the peer is fast, sending it the rows costs less than a longer wait.
-        """
-        if not self._uplink.is_fast(peer):
-            return inf
-        return _SEED_WITHIN + self._uplink.more(chunk.density * self._shards, peer)
-
-    def _serves(self, peer: Peer, now: float, seed: Peer) -> bool:
-        """Return whether a peer may be told now to fetch rows from a seed."""
-        return self._others.not_suspected(seed, now) and not self._apart.holds(seed, peer, now)
+    def _may_meet(self, peer: Peer, now: float, courier: Peer) -> bool:
+        """Return whether a peer may be told now to fetch rows from a courier."""
+        return not self._apart.holds(courier, peer, now)
 
     def _push(self, chunk: PushedChunk, peer: Peer, shards: Shards, now: float) -> Call:
         shards, parcel, seal = self._fitting(chunk, shards)
-        size = len(parcel) + seal.size
-        sending = self._begin(chunk, peer, size, now)
+        sending = self._begin(chunk, peer, len(parcel) + seal.size, now)
         chunk.asks(peer, shards)
-        wait = _SEED_WITHIN + min(sending.held, self._uplink.more(size, peer))
-        chunk.seeds(peer, shards, now, now + wait)
+        chunk.pushing.add(peer)
         number = self._calls.number(partial(self._on_answer, chunk, peer, shards, sending))
         question = Push(chunk.job, chunk.chunk, packed(shards, self._shards), parcel, seal)
         return Call(number, peer, question, sending.within)
@@ -293,15 +277,15 @@ class Writer:
         is_suspected = not self._others.not_suspected(peer, now)
         return self._uplink.begin(peer, size, self._timeout, now, is_suspected)
 
-    def _push_from(self, chunk: PushedChunk, peer: Peer, shards: Shards, seed: Peer) -> Call:
+    def _push_from(self, chunk: PushedChunk, peer: Peer, shards: Shards, courier: Peer) -> Call:
         told = packed(shards, self._shards)
-        chunk.sent += len(chunk.vouchers) + len(told) + len(seed)
+        chunk.sent += len(chunk.vouchers) + len(told) + len(courier)
         chunk.asks(peer, shards)
-        number = self._calls.number(partial(self._on_fetched, chunk, peer, shards, seed))
-        question = PushFrom(chunk.job, chunk.chunk, told, seed, chunk.vouchers)
-        chunk.couriers.asks(seed)
-        sharing = max(1, chunk.couriers.asked_of(seed))  # a courier serves many at a time
-        more = self._uplink.more_from(chunk.density * len(shards) * sharing, peer, seed)
+        number = self._calls.number(partial(self._on_fetched, chunk, peer, shards, courier))
+        question = PushFrom(chunk.job, chunk.chunk, told, courier, chunk.vouchers)
+        chunk.couriers.asks(courier, peer)
+        sharing = max(1, chunk.couriers.asked_of(courier))  # a courier serves many at a time
+        more = self._uplink.more_from(chunk.density * len(shards), peer, courier, sharing)
         return Call(number, peer, question, _FETCHED_WITHIN + more)
 
     def _on_answer(
@@ -314,7 +298,8 @@ class Writer:
         now: float,
     ) -> list[WriteAction]:
         has_freed = self._uplink.end(sending, now, was_taken=isinstance(answer, Pushed))
-        chunk.heard(peer, pushed, was_seed=True)
+        chunk.heard(peer, pushed)
+        chunk.pushing.discard(peer)
         complete = False
         try:
             if isinstance(answer, Refusal):
@@ -337,33 +322,30 @@ class Writer:
         chunk: PushedChunk,
         peer: Peer,
         pushed: Shards,
-        seed: Peer,
+        courier: Peer,
         answer: Message | None,
         now: float,
     ) -> list[WriteAction]:
         """Handle the answer of a peer that was told to fetch rows; if it has not, send them."""
-        chunk.heard(peer, pushed, was_seed=False)
+        chunk.heard(peer, pushed)
         complete, is_told_when = False, isinstance(answer, Refusal) and answer.again
-        with suppress(MessageError):  # perhaps its seed's fault, or it does not know this question
+        with suppress(MessageError):  # perhaps its courier's fault
             complete = self._acked(chunk, peer, pushed, answer)
-        chunk.couriers.answered(seed, served=complete)
+        chunk.couriers.answered(courier, peer, served=complete)
         if is_told_when:
             chunk.refused.add(peer)
             chunk.failed(peer, now, is_told_when)
         elif complete:
-            self._apart.worked(seed, peer)
+            self._apart.worked(courier, peer)
         else:
-            self._blame(chunk, seed, peer, now)
+            self._apart.failed(courier, peer, now)
+            is_here = isinstance(answer, Pushed)  # it has rows, or no longer holds the shards
+            if not is_here and (failed := chunk.couriers.blamed(courier, peer)):
+                chunk.unable -= failed
+                self._apart.failed(courier, courier, now)
+            else:
+                chunk.unable.add(peer)
         return self._next(chunk, [peer, *chunk.couriers.waiting], now)
-
-    def _blame(self, chunk: PushedChunk, seed: Peer, peer: Peer, now: float) -> None:
-        """Decide whose fault it is that a peer did not get its rows from a seed."""
-        self._apart.failed(seed, peer, now)
-        if blamed := chunk.couriers.blamed(seed, peer):
-            chunk.unable -= blamed
-            self._apart.failed(seed, seed, now)  # it will be no courier for a while
-        else:
-            chunk.unable.add(peer)
 
     def _acked(
         self, chunk: PushedChunk, peer: Peer, pushed: Shards, answer: Message | None

@@ -26,11 +26,11 @@ from giaann_p2p.swarm.wire.training_messages import Beat, BeatAck, Learn, LearnA
 from giaann_p2p.swarm.wire.withdrawn import MOST as MOST_ORPHANS
 from giaann_p2p.swarm.wire.withdrawn import Part as Orphaned
 
-VERSION = 4
+VERSION = 5
 """Version of the message formats. 2: many rows travel as a sheaf instead of a parcel. 3: large
 requests state how many bytes may come at once, and deltas are sealed. 4: large sets of chunks are
-compared by parts, and a read has marks of rows that the reader knows, which the answer leaves
-out."""
+compared by parts, and a read has marks of rows that the reader knows, which the answer leaves out.
+5: a learner sends a chunk's rows to a courier."""
 MOST_BYTES = 8 << 20
 """Maximum length of one message, in bytes. Parts of a shard are smaller, and answers are cut before
 they grow this long."""
@@ -86,10 +86,7 @@ class Push(Message, frozen=True, tag="push"):
 
 
 class PushFrom(Message, frozen=True, tag="push from"):
-    """Request to apply a chunk like `Push`, but to fetch its rows from another peer that has them.
-
-    So the rows leave the learner once, not once for each replica.
-    """
+    """Request to apply a chunk like `Push`, but to fetch its rows from a peer that carries them."""
 
     job: Job
     chunk: Annotated[int, msgspec.Meta(ge=0, lt=WITHDRAWN)]
@@ -104,7 +101,7 @@ class Carry(Message, frozen=True, tag="carry"):
     """Request to keep a delta's rows for a while, for the holders of some shards to fetch them.
 
     The receiver, the *courier*, applies nothing yet: like the others, it is told by `PushFrom`
-    then. So in a swarm of many holders each of them is told once, and not of a peer for each shard.
+    then. So rows leave the learner once, not once for each replica.
     """
 
     job: Job

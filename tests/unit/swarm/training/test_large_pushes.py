@@ -29,6 +29,12 @@ def large(one: Writing, size: int, chunk: int = 3, now: float = NOW) -> None:
 STEP = 0.05
 
 
+@pytest.fixture(autouse=True)
+def _any_parcel(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let zeros be parcels, whose size in memory is their length."""
+    monkeypatch.setattr(writer, "carried_size", len)
+
+
 @dataclass
 class Line:
     """The line that all pushes from here share, and who does not answer as the others do."""
@@ -108,68 +114,78 @@ def test_they_get_over_a_thinner_one_too_if_not_at_once(rate: float, times: floa
     assert one.around.suspected == ([A] if times > 2 else [])
 
 
-def test_the_others_wait_for_the_seed_of_a_large_push() -> None:
+def finish(one: Writing, now: float) -> None:
+    """Let all calls succeed."""
+    while one.calls:
+        does = isinstance(one.calls[0].message, Carry)
+        one.answer(one.calls[0].peer, Carried() if does else Pushed(ALL), now)
+
+
+def test_the_holders_wait_for_the_courier_of_a_large_chunk() -> None:
     one = Writing(A, B, C)
     large(one, 1 << 20)
     (call,) = one.calls
     assert (call.peer, round(call.timeout)) == (A, 21)
     assert one.tick(NOW + 17.0) == []
-    assert one.tick(NOW + 19.9) == []  # its second is over, but the line is still taken
+    assert one.tick(NOW + 17.8) == []  # its time is over, but the line is still taken
     one.answer(A, None, NOW + 21.0)
     assert asked(one) == {B: (None, EVERY)}
-    one.answer(B, Pushed(ALL), NOW + 30.0)
+    one.answer(B, Carried(), NOW + 30.0)
     assert asked(one)[C] == (B, EVERY)
-    assert [round(call.timeout) for call in one.calls if call.peer == C] == [19]
+    assert [round(call.timeout) for call in one.calls if call.peer == C] == [36]
 
 
-def test_a_seed_that_cannot_be_reached_says_nothing_about_the_line() -> None:
+def test_a_courier_that_cannot_be_reached_says_nothing_about_the_line() -> None:
     one = Writing(A, B, C)
     large(one, 1 << 20)
     one.answer(A, None, NOW + 0.1)
     assert [(call.peer, round(call.timeout)) for call in one.calls] == [(B, 21)]
 
 
-def test_on_a_fast_line_a_dead_seed_of_a_large_push_is_noticed_soon() -> None:
+def test_on_a_fast_line_a_dead_courier_of_a_large_chunk_is_noticed_soon() -> None:
     one = Writing(A, B, C)
     large(one, 1 << 20)
-    one.answer(A, Pushed(ALL), NOW + 0.1)
-    for peer in (B, C):
-        one.answer(peer, Pushed(ALL), NOW + 0.2)
+    one.answer(A, Carried(), NOW + 0.1)
+    finish(one, NOW + 0.2)
     large(one, 1 << 20, chunk=6, now=NOW + 1)
     (call,) = one.calls
     assert (call.peer, round(call.timeout, 1)) == (A, 5.0)
     assert one.tick(NOW + 3.0) == []
     assert one.tick(NOW + 3.1) == [B]
-    one.answer(B, Pushed(ALL), NOW + 3.2)
-    assert asked(one)[C] == (B, EVERY)
+    one.answer(B, Carried(), NOW + 3.2)
+    assert [call.message.source for call in one.calls if isinstance(call.message, PushFrom)] == [
+        *[B] * 3
+    ]
 
 
 def slow_fast_and_unknown() -> Writing:
     """Return a writer that knows A's line to be slow, and B's to be fast, but not C's."""
     one = Writing(A, B, C)
-    for chunk, seed, seconds in ((3, A, 8.0), (4, B, 0.1)):
+    for chunk, courier, seconds in ((3, A, 8.0), (4, B, 0.1)):
         large(one, 1 << 20, chunk)
-        one.answer(seed, Pushed(ALL), NOW + seconds)
-        while one.calls:
-            one.answer(one.calls[0].peer, Pushed(ALL), NOW + seconds)
+        one.answer(courier, Carried(), NOW + seconds)
+        finish(one, NOW + seconds)
     return one
 
 
-def test_who_has_a_fast_line_does_not_wait_long_for_a_slow_seed() -> None:
+def test_who_has_a_slow_line_carries_nothing_while_others_may() -> None:
     one = slow_fast_and_unknown()
-    large(one, 1 << 20, chunk=6, now=NOW + 10)
+    for chunk, courier in ((6, B), (7, B), (8, C)):  # the first would be A's turn
+        large(one, 1 << 20, chunk, now=NOW + 10)
+        assert [call.peer for call in one.calls] == [courier]
+        finish(one, NOW + 10.1)
+    one.around.unreachable = {B, C}
+    large(one, 1 << 20, chunk=9, now=NOW + 11)
     assert [(call.peer, round(call.timeout)) for call in one.calls] == [(A, 36)]
-    assert one.tick(NOW + 12.0) == []
-    assert one.tick(NOW + 12.1) == [B]  # a second, and what its own rows may take
-    one.answer(B, Pushed(ALL), NOW + 12.2)
-    assert asked(one) == {A: (None, EVERY), C: (B, EVERY)}
 
 
 def test_who_has_a_fast_line_has_less_time_to_fetch_rows() -> None:
     one = slow_fast_and_unknown()
-    large(one, 1 << 20, chunk=6, now=NOW + 10)
-    one.answer(A, Pushed(ALL), NOW + 11)
-    assert {call.peer: round(call.timeout, 1) for call in one.calls} == {B: 3.5, C: 19.3}
+    large(one, 1 << 20, chunk=8, now=NOW + 10)
+    one.answer(C, Carried(), NOW + 18)
+    told = {call.peer: round(call.timeout, 1) for call in one.calls}
+    assert told[B] < 5.0
+    assert told[A] > 10.0
 
 
 def test_only_large_pushes_wait_for_each_other() -> None:
@@ -177,13 +193,13 @@ def test_only_large_pushes_wait_for_each_other() -> None:
     large(one, 1 << 20, chunk=3)
     large(one, 1 << 20, chunk=6)
     assert asked(one) == {A: (None, EVERY)}
-    one.answer(A, Pushed(ALL), NOW + 8.0)
-    assert asked(one) == {A: (None, EVERY), B: (A, EVERY), C: (A, EVERY)}  # A: the other chunk
+    one.answer(A, Carried(), NOW + 8.0)
+    carries = [call.peer for call in one.calls if isinstance(call.message, Carry)]
+    assert carries == [B]  # of the other chunk: A is slow now
     one.push(chunk=1, now=NOW + 8.2)
-    assert one.tick(NOW + 8.2) == []  # nobody knows yet that it is small
     large(one, 1 << 20, chunk=9, now=NOW + 8.3)
     while one.calls:
-        one.answer(one.calls[0].peer, Pushed(ALL), NOW + 16.0)
+        finish(one, NOW + 16.0)
         one.tick(NOW + 16.0)
     assert {done.chunk for done in one.committed} == {1, 3, 6, 9}
 
@@ -196,19 +212,19 @@ def test_a_chunk_that_waits_for_another_ones_push_goes_on_when_that_ends() -> No
     one.answer(A, Refusal("full"), NOW + 0.3)
     first, *others = one.calls
     assert (first.peer, others) == (B, [])  # of the same chunk; the other one waits for it
-    one.answer(B, Pushed(ALL), NOW + 8.0)
-    assert asked(one)[C] == (B, EVERY)
-    assert [call.peer for call in one.calls if isinstance(call.message, Push)] == [B]
+    one.answer(B, Carried(), NOW + 8.0)
+    carries = [call for call in one.calls if isinstance(call.message, Carry)]
+    assert [call.message.chunk for call in carries if isinstance(call.message, Carry)] == [7]
 
 
-def test_the_end_of_a_small_push_wakes_no_other_chunk() -> None:
+def test_the_end_of_a_small_push_wakes_no_other_chunk(monkeypatch: pytest.MonkeyPatch) -> None:
     one = Writing(A, B, C, few=0)
-    for chunk in (3, 7):  # their seeds are A and B
+    for chunk in (3, 7):  # their couriers are A and B
         one.push(chunk)
-    one.answer(A, Pushed(ALL), NOW + 1.5)
-    pushes = [call.peer for call in one.calls if isinstance(call.message, Push)]
-    assert pushes == [B]
-    assert one.tick(NOW + 1.6) == [C]  # the second of the other chunk's seed is over
+    woken = []
+    monkeypatch.setattr(one.writer, "_waiting", lambda now: woken.append(now) or [])
+    one.answer(A, Carried(), NOW + 0.5)
+    assert woken == []
 
 
 @pytest.mark.parametrize("refuser", [A, B, C])
@@ -224,10 +240,7 @@ def test_a_refusal_at_once_leaves_the_others_their_time(refuser: bytes) -> None:
 
 @pytest.mark.parametrize("near", [1, 2])
 @pytest.mark.parametrize("peers", [4, 8])
-def test_a_peer_nearby_leaves_the_others_their_time(
-    peers: int, near: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(writer, "carried_size", len)  # zeros are no parcels
+def test_a_peer_nearby_leaves_the_others_their_time(peers: int, near: int) -> None:
     everyone = [Peer(bytes([65 + number]) * 32) for number in range(peers)]
     one, size = Writing(*everyone), 1_700_000
     for chunk in range(4):

@@ -96,7 +96,7 @@ def test_what_is_no_message_is_refused(data: bytes) -> None:
 
 
 def test_another_version_is_named() -> None:
-    with pytest.raises(MessageError, match="version 1, but this peer reads version 4"):
+    with pytest.raises(MessageError, match="version 1, but this peer reads version 5"):
         decode(b"\1" + encode(MESSAGES[0])[1:])
     with pytest.raises(MessageError, match="version none"):
         decode(b"")

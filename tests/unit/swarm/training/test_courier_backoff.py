@@ -2,13 +2,13 @@
 
 import pytest
 
-from giaann_p2p.swarm.training import seed_backoff as module
-from giaann_p2p.swarm.training.seed_backoff import SeedBackoff
+from giaann_p2p.swarm.training import courier_backoff as module
+from giaann_p2p.swarm.training.courier_backoff import CourierBackoff
 from tests.helpers_swarm import A, B, C
 
 
 def test_a_pair_is_avoided_longer_each_time_and_others_are_not() -> None:
-    pairs = SeedBackoff()
+    pairs = CourierBackoff()
     for now, pause in ((0.0, 15), (100.0, 30), (200.0, 60), (300.0, 120)):
         pairs.failed(A, B, now)
         assert pairs.holds(A, B, now + pause - 1)
@@ -22,7 +22,7 @@ def test_a_pair_is_avoided_longer_each_time_and_others_are_not() -> None:
 
 def test_only_so_many_pairs_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_MOST", 2)
-    pairs = SeedBackoff()
+    pairs = CourierBackoff()
     pairs.failed(A, B, 0.0)
     pairs.failed(A, C, 0.0)
     pairs.failed(A, B, 0.0)  # again, so that A and C are the oldest pair
