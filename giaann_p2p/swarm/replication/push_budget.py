@@ -14,6 +14,8 @@ is bounded by its parser; a peer that only pushes is not. So an owner gives each
    that, and the difference is settled after it, which may take an account below zero. A large
    chunk comes in several pushes; each reserves its part, or the later ones would be refused, after
    their rows have travelled.
+5. A new job is charged once to its author, and not again for the other parts of its first chunk,
+   whose shards do not have the job yet, nor for chunks that arrive before the first one is stored.
 
 A push beyond the budget is refused with the seconds to wait, after which its writer retries.
 """
@@ -44,6 +46,9 @@ MOST_AUTHORS = 4096
 MOST_PARTS = 8
 """Maximum number of pushes that reserve the cost of one chunk together. More would let an author
 have more pushes under way before the true cost of the first one is known."""
+MOST_REMEMBERED = 8
+"""Maximum number of jobs for which one author is remembered to have been charged. An author that
+pushes more new jobs at the same time may be charged for one of them twice."""
 _BURST = 16.0
 """Capacity of an account of sentences, in seconds of its rate, but at least one chunk. An account
 of jobs has a capacity of one minute's worth."""
@@ -112,10 +117,24 @@ class Purse:
         per_second = sentences / _MINUTE
         self.sentences = Account(per_second, max(chunk, per_second * _BURST), now)
         self.jobs = Account(jobs / _MINUTE, max(1.0, jobs), now)
+        self._charged: dict[bytes, None] = {}  # jobs, the oldest first
 
-    def wait(self, sentences: float, jobs: int, now: float) -> float:
-        """Return the seconds until so many sentences are allowed that begin `jobs` new jobs."""
-        return max(self.sentences.wait(sentences, now), self.jobs.wait(jobs, now) if jobs else 0.0)
+    def has_charged(self, job: bytes) -> bool:
+        """Return whether this purse was charged for a job recently."""
+        return job in self._charged
+
+    def charge(self, job: bytes) -> None:
+        """Spend one new job, and remember which one; the oldest of too many is forgotten."""
+        self.jobs.spend(1)
+        while len(self._charged) >= MOST_REMEMBERED:
+            del self._charged[next(iter(self._charged))]
+        self._charged[job] = None
+
+    def wait(self, sentences: float, begins_job: bool, now: float) -> float:
+        """Return the seconds until so many sentences are allowed, and perhaps a new job."""
+        return max(
+            self.sentences.wait(sentences, now), self.jobs.wait(1, now) if begins_job else 0.0
+        )
 
     def is_full(self, now: float) -> bool:
         """Return whether both accounts are full, because nothing was spent recently."""
@@ -186,17 +205,21 @@ class PushBudget:
         `sets` are the chunks of the push's shards that are held here. A chunk that all of them have
         is free, because its push is a retry after a lost acknowledgement; but not if its rows would
         have to be fetched again, because then the author spends nothing, and others do.
+
+        A job is new unless all of these sets have it, or this author was charged for it recently.
         """
         if isinstance(push, Push) and sets and all((push.job, push.chunk) in one for one in sets):
             return Bill((), self._chunk, 0.0)
         purses = self._purses(author, stands, now)
-        jobs = int(not (sets and all(one.of(push.job) for one in sets)))
+        is_here = bool(sets) and all(one.of(push.job) for one in sets)
+        is_new = not is_here and not purses[0].has_charged(push.job)
         reserved = reserve_of(self._chunk, part)
-        if wait := max(purse.wait(reserved, jobs, now) for purse in purses):
+        if wait := max(purse.wait(reserved, is_new, now) for purse in purses):
             self.refused += 1
             return self._refusal(stands, wait)
-        for purse in purses:
-            purse.jobs.spend(jobs)
+        if is_new:
+            for purse in purses:
+                purse.charge(push.job)
         return Bill(purses, self._chunk, reserved)
 
     def _refusal(self, stands: bool, wait: float) -> Refusal:

@@ -16,8 +16,10 @@ from giaann_p2p.swarm.replication.push_budget import (
     MOST,
     MOST_AUTHORS,
     MOST_PARTS,
+    MOST_REMEMBERED,
     SENTENCE,
     Bill,
+    Purse,
     PushBudget,
     cost_of,
     weight_of,
@@ -220,6 +222,48 @@ def test_the_parts_of_a_chunk_cost_at_most_what_it_would_as_a_whole(chunk: int) 
             bill.settle()
         waits.append(budget._newcomers.sentences.wait(LEAST, NOW))
     assert max(waits) <= waits[0] * 1.01
+
+
+def pushed(budget: PushBudget, who: Peer, job: int, part: float = 0.1) -> bool:
+    """Push a part of a job's first chunk to shards without any chunk, at one and the same time."""
+    push = push_of(0, job=job.to_bytes(16, "little"))
+    return isinstance(budget.bill(who, False, push, [applied()], NOW, part), Bill)
+
+
+def free() -> PushBudget:
+    """Return a budget of which only new jobs are left to be spent."""
+    return PushBudget(Settings(newcomer_sentences=1e9, newcomers_sentences=1e9), 1024, NOW)
+
+
+def test_a_new_job_is_charged_once_however_many_parts_its_first_chunk_has() -> None:
+    budget, settings = free(), Settings()
+    assert all(pushed(budget, B, 0) for _ in range(50))
+    assert budget._newcomers.jobs.level(NOW) == settings.newcomers_jobs - 1
+    taken = [pushed(budget, B, job) for job in range(10)]
+    assert sum(taken) == settings.newcomer_jobs
+    assert all(pushed(budget, B, job) for job in range(10) if taken[job])
+
+
+def test_a_new_job_is_charged_to_each_author_that_pushes_it() -> None:
+    budget, settings = free(), Settings()
+    taken = [pushed(budget, author(n), 0) for n in range(40)]
+    assert sum(taken) == settings.newcomers_jobs
+
+
+def test_a_job_that_was_refused_has_not_been_charged() -> None:
+    budget, settings = free(), Settings()
+    for job in range(20):
+        pushed(budget, B, job)
+    assert not pushed(budget, B, 19)
+    assert budget._newcomers.jobs.level(NOW) == settings.newcomers_jobs - settings.newcomer_jobs
+
+
+def test_only_the_last_few_jobs_of_an_author_are_remembered() -> None:
+    purse = Purse(960.0, 1000.0, CHUNK, NOW)
+    jobs = [job.to_bytes(16, "little") for job in range(3 * MOST_REMEMBERED)]
+    for job in jobs:
+        purse.charge(job)
+    assert [job for job in jobs if purse.has_charged(job)] == jobs[-MOST_REMEMBERED:]
 
 
 def test_authors_in_any_number_take_bounded_room() -> None:
