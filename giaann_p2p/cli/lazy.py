@@ -11,6 +11,7 @@ import typer
 from typer.core import TyperGroup
 from typer.main import get_command, get_group
 
+from giaann_p2p.cli.wrong_values import worded
 from giaann_p2p.terminal import EXIT_CODES
 
 
@@ -43,6 +44,12 @@ def lazy_group(homes: Mapping[str, str]) -> type[TyperGroup]:
         def __init__(self, **attributes: Any) -> None:  # noqa: ANN401
             super().__init__(**attributes)
             self.commands: Any = Commands(homes)
+
+        def invoke(self, ctx: Any) -> Any:  # noqa: ANN401
+            try:
+                return super().invoke(ctx)
+            except typer.BadParameter as error:
+                raise worded(error) from error.__cause__
 
     return LazyGroup
 
