@@ -50,3 +50,15 @@ def test_a_shell_completes(
     monkeypatch.setenv("COMP_WORDS", typed)
     monkeypatch.setenv("COMP_CWORD", str(typed.count(" ")))
     assert giaann().stdout.split() == completed
+
+
+def test_completion_is_installed_for_a_shell(
+    giaann: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    done = giaann("--install-completion", "bash")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "bash completion installed" in done.stdout
+    (script,) = (tmp_path / ".bash_completions").iterdir()
+    assert "_GIAANN_COMPLETE" in script.read_text()
+    assert str(script) in (tmp_path / ".bashrc").read_text()
