@@ -87,7 +87,9 @@ def run(main: Coroutine[Any, Any, int], options: Options) -> None:
 async def last(node: Lasting, departure: Departure | None = None) -> int:
     """Run a node to its end, and return the daemon's exit code.
 
-    The first signal asks the node to leave. A second signal ends it, and so does the time limit.
+    The first signal asks the node to leave. A second signal ends it, and so does the time limit. A
+    signal after the node's end, while the daemon tidies up, is only answered in the log, or it
+    would end the process with a traceback; the one after it ends the process.
     """
     loop = asyncio.get_running_loop()
     tasks: list[asyncio.Task[None]] = []
@@ -105,6 +107,11 @@ async def last(node: Lasting, departure: Departure | None = None) -> int:
         if departure is not None:
             tasks.append(loop.create_task(_bounded(node, departure, codes)))
 
+    def too_late() -> None:
+        LOG.info("ending already; a further signal ends this peer before it has tidied up")
+        for number in _SIGNALS:
+            loop.remove_signal_handler(number)
+
     for number in _SIGNALS:
         loop.add_signal_handler(number, first)
     tasks.append(loop.create_task(_tidying()))
@@ -112,7 +119,7 @@ async def last(node: Lasting, departure: Departure | None = None) -> int:
         await node.run()
     finally:
         for number in _SIGNALS:
-            loop.remove_signal_handler(number)
+            loop.add_signal_handler(number, too_late)
         for task in tasks:
             task.cancel()  # the node has ended, so nothing is left to close
         await asyncio.gather(*tasks, return_exceptions=True)

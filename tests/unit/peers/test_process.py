@@ -115,6 +115,27 @@ def test_the_second_signal_ends_it(numbers: list[int]) -> None:
     assert node.told == ["lives", "leaves", "closes", "over"]
 
 
+@pytest.mark.parametrize("number", FIRST)
+def test_a_signal_while_it_tidies_up_is_no_traceback_and_cuts_nothing_short(
+    number: signal.Signals, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("peers.process.log_to_stderr", lambda **_: None)
+    caplog.set_level(logging.INFO)
+    node, tidy = Node(), list[str]()
+
+    async def main() -> int:
+        node.has_left()
+        code = await last(node)
+        send(number)
+        await until(lambda: "ending already" in caplog.text)
+        tidy.append("up")
+        assert signal.getsignal(number) in (signal.SIG_DFL, signal.default_int_handler)
+        return code
+
+    run(main(), Options())
+    assert (node.told, tidy) == (["lives", "over"], ["up"])
+
+
 def ended_with(main: Coroutine[Any, Any, int]) -> int:
     try:
         run(main, Options())
