@@ -78,6 +78,8 @@ def _come_back(found: "Figures", commands: Commands) -> str:
             f"Restart the peers that had these shards, {commands.again}; giaann fsck lists the"
             " shards"
         )
+    if found.gone or any(one.role == "storage" for one in found.peers if one.peer in found.silent):
+        return f"Restart the peers that served these shards, {commands.again}"
     return _more_peers(found, commands)
 
 

@@ -121,7 +121,8 @@ def test_compute_peers_show_how_fast_they_work() -> None:
             "bees: lost. 1 storage peer; 256 shards, 2 replicas of each wanted, 0 or more ready; "
             "served by nobody: 256 shards; lacking replicas: 256 shards; vanished and "
             f"may come back: {name_of(B)}, {name_of(C)}. "
-            "Start 1 more storage peer: giaann storage --join LINK",
+            "Restart the peers that served these shards, each with its original command and data "
+            "folder",
         ),
         (
             overview(health(), STORING, STORING, excluded={B: [3, 17], C: [*range(9)]}),
@@ -133,7 +134,8 @@ def test_compute_peers_show_how_fast_they_work() -> None:
             overview(
                 health(least=0, under=256, lost=256), gone=[Peer(bytes([n]) * 32) for n in range(9)]
             ),
-            ", .... Start 2 more storage peers: giaann storage --join LINK",
+            ", .... Restart the peers that served these shards, each with its original command and "
+            "data folder",
         ),
     ],
 )
@@ -202,6 +204,10 @@ WHAT_IS_LOST = (
     ("found", "advice"),
     [
         (overview(health(**NOBODY_SERVES)), "Start 2 more storage peers: {add} 2{dir}"),
+        (
+            overview(health(**NOBODY_SERVES), STORING, silent=[A]),
+            "Restart the peers that served these shards, with giaann swarm restart NAME{dir}",
+        ),
         (overview(health(least=1, under=9), STORING), "Start 1 more storage peer: {add}{dir}"),
         (
             overview(health(), STORING, STORING, full=[A, B], closed=200),
