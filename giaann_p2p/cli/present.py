@@ -40,7 +40,7 @@ NOTHING_TO_LEARN = "a sentence to learn needs a noun, and more tokens than the m
 def trained_line(report: "Trained") -> str:
     """Return a line that says how much of a text was learned, and what was skipped."""
     if report.known:
-        chunks = f"{report.chunks_known:,} chunks"
+        chunks = f"{report.chunks_known:,} chunk{'s'[: report.chunks_known != 1]}"
         return f"{report.name}: known already ({chunks}); --epochs learns it again"
     lines = report.skips.first_lines
     told: dict[str, str] = {

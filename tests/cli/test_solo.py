@@ -38,7 +38,7 @@ def test_train_tells_what_it_learned_and_learns_a_text_once(
     digest = json.loads(giaann("solo", "info", "--db", tmp_path, "--json").stdout)["digest"]
     again = giaann("solo", "train", text, "--db", tmp_path, *WORDS)
     assert again.returncode == 0
-    assert "known already (1 chunks)" in again.stdout
+    assert "known already (1 chunk)" in again.stdout
     assert json.loads(giaann("solo", "info", "--db", tmp_path, "--json").stdout)["digest"] == digest
 
 

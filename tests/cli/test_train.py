@@ -48,7 +48,7 @@ def test_what_a_swarm_learns_is_what_one_machine_learns(
     )
     assert second.startswith(f"{folder}/more/a.txt: learned 3 of 3 sentences")
     again = giaann("train", "--join", link, folder / "b.txt", "--policy", "random")
-    assert again.stdout == (f"{folder}/b.txt: known already (1 chunks); --epochs learns it again\n")
+    assert again.stdout == (f"{folder}/b.txt: known already (1 chunk); --epochs learns it again\n")
     text = "Go. Here the busy wasps of the old hive make no honey in the long winter of the year."
     piped = giaann("train", "--join", link, "-", "--epochs", "2", "--json", stdin=text)
     assert (piped.returncode, piped.stderr) == (0, "")
