@@ -28,7 +28,7 @@ from giaann_p2p.swarm.replication import (
     shard_drop,
     storage,
 )
-from giaann_p2p.swarm.training import couriers, writer
+from giaann_p2p.swarm.training import writer
 from giaann_p2p.swarm.training.pushed_chunk import PushedChunk
 from giaann_p2p.swarm.wire.actions import Apply, Reply
 from giaann_p2p.swarm.wire.messages import Carried, Pushed, Read
@@ -157,10 +157,6 @@ def _acknowledge_what_is_only_carried(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(pushes.Pushes, "_take_carried", careless)
 
 
-def _wait_for_a_courier_for_ever(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(couriers.Couriers, "declined", lambda self: None)
-
-
 def _forget_the_disk_at_a_restart(patch: pytest.MonkeyPatch) -> None:
     make = storage.StoragePeer
 
@@ -227,7 +223,6 @@ BUGS = [
     Bug("count who was only told", _count_who_was_only_told),
     Bug("count who only carries", _count_who_only_carries),
     Bug("acknowledge what is only carried", _acknowledge_what_is_only_carried),
-    Bug("wait for a courier for ever", _wait_for_a_courier_for_ever),
     Bug("forget the disk at a restart", _forget_the_disk_at_a_restart),
     Bug("send deltas twice as strong", _send_deltas_twice_as_strong),
     Bug("never push again", _never_push_again),

@@ -12,7 +12,7 @@ import torch
 from giaann_p2p.store.layout import Layout
 from giaann_p2p.swarm.members.placement import Placement
 from giaann_p2p.swarm.wire.message import Message
-from giaann_p2p.swarm.wire.messages import Compared, decode, encode
+from giaann_p2p.swarm.wire.messages import Compared, Refusal, decode, encode
 from giaann_p2p.swarm.wire.record import read as read_record
 from tests.benchmarks.scale import anti_entropy, directory, repair, swarms, training
 from tests.benchmarks.scale.page import MEASURED, PAGE, TABLES
@@ -130,8 +130,16 @@ def test_answers_are_real(groups: str) -> None:
     assert len(told.sets) == len(set(told.sets)) == sets
 
 
-def test_each_owner_gets_a_push() -> None:
-    pushes = training.pushed(100)
-    assert pushes.messages == 100
-    assert pushes.empty < 10
-    assert pushes.sent > pushes.received
+@pytest.mark.parametrize("sentences", training.CHUNKS)
+def test_each_holder_is_told_once_and_rows_leave_once(sentences: int) -> None:
+    pushes = training.pushed(100, sentences)
+    whole = len(training.Lesson.of(sentences, swarms.fitting(100)).whole)
+    assert pushes.messages == 100 + 1
+    assert whole < pushes.sent < whole + 101 * 400
+    assert pushes.fetched > 2 * whole
+
+
+def test_a_chunk_that_is_not_committed_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(training, "_answer", lambda question: Refusal("no"))
+    with pytest.raises(AssertionError, match="not committed"):
+        training.pushed.__wrapped__(100, 64)

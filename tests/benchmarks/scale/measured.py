@@ -5,7 +5,8 @@ import platform
 import statistics
 import time
 import tracemalloc
-from collections.abc import Callable, Mapping
+from collections import deque
+from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
@@ -13,24 +14,22 @@ import numpy as np
 import torch
 
 from giaann_p2p.model.delta import EMPTY
+from giaann_p2p.model.spec import CHUNK
 from giaann_p2p.store.codec.parcel import encode
-from giaann_p2p.store.layout import Layout, Shards
-from giaann_p2p.store.seal import UNSEALED
+from giaann_p2p.store.layout import Layout
 from giaann_p2p.store.store import Store
 from giaann_p2p.store.update import Update, anything, cut
-from giaann_p2p.swarm.members.claims import Mask
 from giaann_p2p.swarm.members.directory import Directory
 from giaann_p2p.swarm.members.peers_view import PeersView
 from giaann_p2p.swarm.members.placement import Placement, _placed
 from giaann_p2p.swarm.replication.answers import Answers
+from giaann_p2p.swarm.replication.carried_deltas import CarriedDelta
 from giaann_p2p.swarm.replication.delta_checks import DeltaChecks
 from giaann_p2p.swarm.replication.settings import Settings
 from giaann_p2p.swarm.replication.storage import StoragePeer
-from giaann_p2p.swarm.training.writer import Writer
 from giaann_p2p.swarm.wire.actions import Call
-from giaann_p2p.swarm.wire.identity import Peer
 from giaann_p2p.swarm.wire.manifest import Rules
-from giaann_p2p.swarm.wire.messages import Push, Pushed, decode
+from giaann_p2p.swarm.wire.messages import Carry, Push, decode
 from giaann_p2p.swarm.wire.messages import encode as encoded
 from giaann_p2p.swarm.wire.replica import ReplicaState
 from giaann_p2p.swarm.wire.shardset import packed, unpacked
@@ -45,7 +44,7 @@ from tests.benchmarks.scale.swarms import (
     spread,
 )
 from tests.benchmarks.scale.tables import Cells, number, size
-from tests.benchmarks.scale.training import JOB, PARSED
+from tests.benchmarks.scale.training import ANY, CHUNKS, JOB, PARSED, Lesson, said
 
 _RUNS, _PUSHES, _PARTS = 5, 300, 50
 T = TypeVar("T")
@@ -75,11 +74,16 @@ def column(peers: int) -> Cells:
         "taking in one new record, µs": number(1e6 * merge),
         "taking in all of them, each 10 s, part of a core": f"{share:.1%}",
         "anti-entropy while all are equal, part of a core": f"{_anti_entropy(peers, records):.1%}",
-        "cutting and encoding a chunk for all owners, s": number(_cutting(peers)),
-        "`Writer` for a chunk, s": number(_writing(peers)),
+        f"cutting {CHUNKS[1]:,} sentences for all holders, s": number(_cutting(peers)),
+        **{
+            f"`Writer` for {sentences:,} sentences, part of parsing": (
+                f"{_writing(peers, sentences):.1%}"
+            )
+            for sentences in CHUNKS
+        },
         "taking in one push, µs of a storage peer's core": number(1e6 * push),
         "chunks a second of the whole swarm that this allows": number(1 / push),
-        "cores that parse as many": number(1 / push / PARSED),
+        "cores that parse as many": number(CHUNK / push / PARSED),
     }
 
 
@@ -123,59 +127,28 @@ def _anti_entropy(peers: int, records: list[bytes]) -> float:
 
 
 def _cutting(peers: int) -> float:
-    """Return the seconds that it takes to cut and encode a chunk, from some of the owners."""
-    placed, layout = placement(peers, fitting(peers)), Layout(shards=fitting(peers))
+    """Return the seconds that a courier takes to cut a large chunk for all, from some of them."""
+    placed, lesson = placement(peers, fitting(peers)), Lesson.of(CHUNKS[1], fitting(peers))
+    everything = np.arange(lesson.layout.shards, dtype=np.uint16)
+    told, seal = packed(everything, lesson.layout.shards), lesson.seal(everything)
+    carry = Carry(JOB, 0, told, lesson.whole, seal)
+    checks = DeltaChecks(ANY, lesson.layout, anything)
+    carried = CarriedDelta(carry, placed.peers[0], True, checks, 0.0)
+    carried.piece(placed.shards_of(placed.peers[0]))  # it is unpacked once
 
     def some() -> None:
         for at in spread(peers, _PARTS):
-            mine = placed.shards_of(placed.peers[at])
-            encode(cut(Update(JOB, 0, mine, learned(1)), mine, layout).delta)
+            carried.piece(placed.shards_of(placed.peers[at]))
 
-    return _seconds(some) * peers / min(_PARTS, peers)
-
-
-def _writing(peers: int) -> float:
-    """Return the seconds that bringing a chunk to all owners takes, from some of the answers."""
-    shards, placed = fitting(peers), placement(peers, fitting(peers))
-    writer = Writer(shards, REPLICAS, _Around(placed), 4.0)
-    acts = writer.push(JOB, 0, lambda _: b"", lambda _: UNSEALED, 0.0)
-    calls = [act for act in acts if isinstance(act, Call)]
-    answers = iter([(act.number, act.message) for act in calls])
-
-    def one() -> None:
-        number, push = next(answers)
-        if isinstance(push, Push):
-            writer.answered(number, Pushed(push.shards), 0.0)
-
-    return _seconds(one) * len(calls)
+    return _seconds(some, 1) * peers / min(_PARTS, peers)
 
 
-class _Around:
-    """What is known where all peers answer."""
-
-    def __init__(self, placed: Placement) -> None:
-        self._placed = placed
-
-    def placement(self, now: float) -> Placement:
-        return self._placed
-
-    def beside(self, now: float) -> Mapping[Peer, Shards]:
-        return {}
-
-    def keeps(self, peer: Peer) -> bool:
-        return True
-
-    def kept(self, now: float) -> Mask:
-        return np.ones(len(self._placed.owner_matrix), np.bool_)
-
-    def not_suspected(self, peer: Peer, now: float) -> bool:
-        return True
-
-    def suspect(self, peer: Peer, now: float) -> None:
-        raise AssertionError("all answer as they should")
-
-    def heard(self, peer: Peer) -> None:
-        pass
+def _writing(peers: int, sentences: int) -> float:
+    """Return the part of what it takes to parse a chunk that bringing it to all holders takes."""
+    lesson = Lesson.of(sentences, fitting(peers))
+    talk = said(placement(peers, fitting(peers)), lesson)
+    seconds = _seconds(lambda: deque(talk, maxlen=0), 1)
+    return seconds * PARSED / sentences
 
 
 def _pushing(peers: int) -> float:

@@ -9,6 +9,7 @@ from giaann_p2p.swarm.wire.identity import Identity, Peer
 PEERS = (100, 1_000, 10_000)
 SHARDS = (256, 4_096, 65_536)
 REPLICAS = 3
+QUORUM = 2
 MODELS = {"1 GB": 10**9, "32 GB": 32 * 10**9, "1 TB": 10**12}
 """Bytes of a model, before it is replicated."""
 LINKS = (10e6, 50e6, 125e6)
