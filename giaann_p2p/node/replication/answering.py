@@ -77,7 +77,7 @@ class Answering:
         self._shards = store.layout.shards
         self._answers = Answers(store, state_of, me, orphans, carried)
         self._offering, self._digesting = asyncio.Lock(), asyncio.Lock()
-        self._working: dict[asyncio.Task[Message], _Asked] = {}
+        self._working: dict[asyncio.Future[Message], _Asked] = {}
         self._of_peers = Counter[bytes]()
 
     def __repr__(self) -> str:
@@ -126,34 +126,41 @@ class Answering:
         )
         return found <= self._options.inline_connections
 
-    def _begin(self, asked: _Asked, peer: bytes) -> asyncio.Task[Message]:
-        def over(task: asyncio.Task[Message]) -> None:
-            del self._working[task]
+    def _begin(self, asked: _Asked, peer: bytes) -> asyncio.Future[Message]:
+        def over(answer: asyncio.Future[Message]) -> None:
+            del self._working[answer]
             self._of_peers[peer] -= 1
             if not self._of_peers[peer]:
                 del self._of_peers[peer]
 
-        task = asyncio.get_running_loop().create_task(self._answer(asked))
-        self._working[task] = asked
+        answer = self._answer(asked)
+        self._working[answer] = asked
         self._of_peers[peer] += 1
-        task.add_done_callback(over)
-        return task
+        answer.add_done_callback(over)
+        return answer
 
-    async def _answer(self, asked: _Asked) -> Message:
-        if isinstance(asked.question, Offer | AskPart):
-            async with self._offering:
-                return await self._in_thread(asked)
-        if isinstance(asked.question, AskDigests | AskProof | AskNouns):
-            async with self._digesting:
-                return await self._in_thread(asked)
-        return await self._in_thread(asked)
+    def _answer(self, asked: _Asked) -> asyncio.Future[Message]:
+        """Begin to answer; only a question that takes turns or several tries needs a task."""
+        question = asked.question
+        if isinstance(question, Read):
+            return asyncio.get_running_loop().create_task(self._rows(asked))
+        if isinstance(question, Offer | AskPart):
+            return self._in_turn(self._offering, asked)
+        if isinstance(question, AskDigests | AskProof | AskNouns):
+            return self._in_turn(self._digesting, asked)
+        return self._in_thread(asked)
 
-    async def _in_thread(self, asked: _Asked) -> Message:
-        if isinstance(asked.question, Read):
-            return await self._rows(asked)
+    def _in_turn(self, lock: asyncio.Lock, asked: _Asked) -> asyncio.Task[Message]:
+        async def answer() -> Message:
+            async with lock:
+                return await self._in_thread(asked) if asked.wanted else _NO_LONGER
+
+        return asyncio.get_running_loop().create_task(answer())
+
+    def _in_thread(self, asked: _Asked) -> asyncio.Future[Message]:
         if isinstance(asked.question, Compare | AskDigests):
-            return await self._work(Answers(self._store, self._states().__getitem__), asked)
-        return await self._work(self._answers, asked)
+            return self._work(Answers(self._store, self._states().__getitem__), asked)
+        return self._work(self._answers, asked)
 
     async def _rows(self, asked: _Asked) -> Message:
         for _ in range(_TRIES):
@@ -171,10 +178,8 @@ class Answering:
         gone = [n for n, was in enumerate(before) if was.serves and not self._state_of(n).serves]
         return not np.setdiff1d(gone, unpacked(answer.moved, self._shards)).size
 
-    async def _work(self, answers: Answers, asked: _Asked) -> Message:
+    def _work(self, answers: Answers, asked: _Asked) -> asyncio.Future[Message]:
         def answer() -> Message:
             return answers.to(asked.question) if asked.wanted else _NO_LONGER
 
-        if not asked.wanted:
-            return _NO_LONGER
-        return await asyncio.get_running_loop().run_in_executor(self._executor, answer)
+        return asyncio.get_running_loop().run_in_executor(self._executor, answer)
