@@ -195,13 +195,17 @@ class Writer:
         """Return the call that sends rows to the next courier, if there is to be one now."""
         chunk.couriers.give_up_unless(partial(self._others.not_suspected, now=now))
         may_carry = partial(self._may_carry, chunk, now)
-        in_turn = sorted(chunk.in_turn, key=self._uplink.is_slow)
-        peer = chunk.couriers.next_of(in_turn, may_carry, now)
+        slow_last = (
+            peer
+            for slow in (False, True)
+            for peer in chunk.in_turn
+            if self._uplink.is_slow(peer) is slow
+        )
+        peer = chunk.couriers.next_of(slow_last, may_carry, now)
         if peer is None:
             return []
         left = chunk.couriers.left
         if self._uplink.is_taken(chunk.density * len(left), peer, now):
-            chunk.waiting.add(peer)
             return []
         shards, parcel, seal = self._fitting(chunk, left, is_carried=True)
         sending = self._begin(chunk, peer, len(parcel) + seal.size, now)
