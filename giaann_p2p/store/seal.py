@@ -173,6 +173,18 @@ def narrowed(seal: Seal, delta: Delta, shards: Shards, some: Shards, layout: Lay
     return seal._replace(beside=told(delta, shards, layout, seal).beside(some.tolist()))
 
 
+def leaves_in(seal: Seal) -> int:
+    """Return the number of shards that a seal names; DamagedError if it cannot be read."""
+    return len(_shape(seal.shape)) if seal.shape else 0
+
+
+def check_shape(seal: Seal, layout: Layout) -> None:
+    """Raise DamagedError if a seal names shards that do not exist, or has too many branches."""
+    shape = _shape(seal.shape)
+    check(not len(shape) or int(shape[-1]) < layout.shards, "a seal names shards beyond the last")
+    check(len(seal.beside) <= DIGEST * len(shape), "a seal has more branches than shards")
+
+
 def to_bytes(leaves: Mapping[int, bytes]) -> bytes:
     """Encode all leaves of a delta as bytes: shard and digest of each, concatenated."""
     return b"".join(shard.to_bytes(2, "little") + leaf for shard, leaf in leaves.items())

@@ -228,7 +228,9 @@ class StorageNode:
     def _do(self, actions: Sequence[Action]) -> None:
         """Carry out actions."""
         for action in actions:
-            if isinstance(action, Call):
+            if isinstance(action, Call) and action.peer == self.me:
+                self.member.life.start(self._ask_itself(action))
+            elif isinstance(action, Call):
                 self.calls.start(action, partial(self._answered, action.number))
             elif isinstance(action, Reply):
                 self.reception.reply(action)
@@ -241,6 +243,10 @@ class StorageNode:
                 self.store_writer.do(action, self._wanted(action))
             elif isinstance(action, TakeFingerprints):
                 self.member.life.start(self._weigh(action))
+
+    async def _ask_itself(self, call: Call) -> None:
+        """Answer a call to this peer: for its own rows of a delta that it carries."""
+        self._answered(call.number, await self.answering.to(call.message))
 
     async def _weigh(self, action: TakeFingerprints) -> None:
         work = partial(weighed, self._store, action.shards.tolist(), action.salt)

@@ -39,7 +39,7 @@ class Made(NamedTuple):
     parcels: dict[bytes, bytes]
     """Encoded parts of the delta, by the set of shards that each is for."""
     whole: bytes
-    """The whole delta, encoded; parts for owners that join later are cut from it."""
+    """The whole delta, encoded; parts for single holders are cut from it."""
     leaves: bytes
     """Digests of each shard's part of the delta: the leaves of its seal (see `store.seal`)."""
     sequences: int
@@ -91,10 +91,9 @@ def one_thread() -> None:
 
 
 class Cutting:
-    """Cuts the delta of a learned chunk into parcels for its owners.
+    """Cuts the delta of a learned chunk into parcels.
 
-    Parcels for the owners known when the chunk was learned are ready; others are cut on demand and
-    cached.
+    The whole delta is ready, which goes to a courier; other parcels are cut on demand, and cached.
     """
 
     def __init__(self, made: Made, spec: ModelSpec, layout: Layout) -> None:

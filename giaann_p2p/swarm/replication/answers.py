@@ -33,6 +33,7 @@ from giaann_p2p.swarm.wire.messages import (
     Digest,
     Digests,
     Fetch,
+    FetchCarried,
     Fetched,
     Nouns,
     Offer,
@@ -118,6 +119,8 @@ class Answers:
             return self._compared(question)
         if isinstance(question, Fetch):
             return self._fetched(question)
+        if isinstance(question, FetchCarried):
+            return self._fetched_carried(question)
         if isinstance(question, Offer):
             return self._offered(question)
         if isinstance(question, AskPart):
@@ -231,8 +234,6 @@ class Answers:
     def _fetched(self, question: Fetch) -> Message:
         shards = self._shards(question.shards)
         wanted = Applied.received(question.chunks)
-        if self._carried and (piece := self._carried.piece(wanted, shards)):
-            return Fetched([piece], Applied().to_bytes())
         here = shards[among(shards, self._store.shards)]
         if not len(here):
             raise UsageError("this peer holds none of these shards")
@@ -254,6 +255,13 @@ class Answers:
                 if unpacked > _MOST_UNPACKED:
                     return Fetched(pieces, gone.to_bytes())
         return Fetched(pieces, gone.to_bytes())
+
+    def _fetched_carried(self, question: FetchCarried) -> Message:
+        if self._carried is None:
+            raise MessageError("this peer carries nothing")
+        shards = self._shards(question.shards)
+        piece = self._carried.piece(Peer(question.author), question.job, question.chunk, shards)
+        return Fetched([piece], Applied().to_bytes())
 
     def _offered(self, question: Offer) -> Message:
         export = self._export(question.shard)

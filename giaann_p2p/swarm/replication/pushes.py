@@ -1,9 +1,8 @@
 """Updates that compute peers push here: each is checked, charged to its author, and applied.
 
-The rows of an update come with the push, or are fetched from another peer that has or carries them.
-The seal of the rows is checked in both cases, so the other peer need not be trusted: it can only
-fail to send them, and then the pushing peer sends them itself. This peer may be the one that
-carries them (see `carried_deltas`); then it takes its own rows from there.
+The rows of an update come with the push, or are fetched from a peer that carries them, which may be
+this one (see `carried_deltas`). The seal of the rows is checked in both cases, so the other peer
+need not be trusted: it can only fail to send them, and then the pushing peer sends them itself.
 """
 
 from collections import Counter
@@ -16,20 +15,21 @@ from pyroaring import BitMap
 from giaann_p2p.errors import DamagedError, GiaannError, MessageError
 from giaann_p2p.model.spec import CHUNK
 from giaann_p2p.store.applied import MOST_BEGUN, Applied
-from giaann_p2p.store.layout import Shards, among
+from giaann_p2p.store.layout import Shards
 from giaann_p2p.store.seal import Seal
 from giaann_p2p.store.update import Packed
 from giaann_p2p.swarm.replication.carried_deltas import CarriedDeltas
-from giaann_p2p.swarm.replication.delta_fetch import Lack, deltas_of, request, shards_of
+from giaann_p2p.swarm.replication.delta_fetch import Lack, deltas_of, shards_of
 from giaann_p2p.swarm.replication.push_budget import Bill, PushBudget
 from giaann_p2p.swarm.replication.shared import Shared
 from giaann_p2p.swarm.wire.actions import Action, Apply, Call, Reply
 from giaann_p2p.swarm.wire.identity import Peer, name_of
 from giaann_p2p.swarm.wire.message import Message
 from giaann_p2p.swarm.wire.messages import (
-    MOST_BYTES,
+    SOURCE,
     Carried,
     Carry,
+    FetchCarried,
     Push,
     Pushed,
     PushFrom,
@@ -98,8 +98,6 @@ class Pushes:
         if isinstance(bill, Refusal):
             return [Reply(ticket, bill)]
         if isinstance(question, PushFrom):
-            if question.source == self._replicas.me:
-                return self._take_carried(ticket, sender, question, here, bill)
             return [self._fetch(ticket, sender, question, here, bill)]
         return self._apply(ticket, [self._checks.packed(question, shards, here)], bill)
 
@@ -117,26 +115,9 @@ class Pushes:
     def _check_source(self, sender: Peer, source: Peer, now: float) -> None:
         """Raise MessageError unless rows may be fetched from a peer for a pushing peer."""
         if source != self._replicas.me and source not in self._others.members(now):
-            raise MessageError(f"source: this peer knows no storage peer {name_of(source)}")
+            raise MessageError(f"this peer knows no storage peer {name_of(source)}")
         if self._fetching[sender] >= _MOST_FETCHING:
-            raise MessageError("source: too many updates of yours are being fetched already")
-
-    def _take_carried(
-        self, ticket: int, sender: Peer, question: PushFrom, here: Shards, bill: Bill
-    ) -> list[Action]:
-        """Apply this peer's own rows of a delta that it carries."""
-        found = self.carried.find(question.job, question.chunk)
-        if found is None or not among(here, found.shards).all():
-            bill.settle()
-            return [Reply(ticket, Refusal("source: this peer does not carry these rows"))]
-        carry = found.carry
-        try:
-            self._checks.check_sender(sender, carry.seal)
-        except MessageError as error:
-            bill.settle()
-            return [Reply(ticket, Refusal(str(error)))]
-        push = Push(carry.job, carry.chunk, carry.shards, carry.parcel, carry.seal)
-        return self._apply(ticket, [self._checks.packed(push, found.shards, here)], bill)
+            raise MessageError("too many updates of yours are being fetched already")
 
     def _fetch(
         self, ticket: int, sender: Peer, question: PushFrom, here: Shards, bill: Bill
@@ -144,7 +125,8 @@ class Pushes:
         lack = Lack(Applied({question.job: BitMap([question.chunk])}), here.tolist())
         self._fetching[sender] += 1
         number = self._calls.number(partial(self._fetched, ticket, sender, lack, bill))
-        fetch = request(lack, self._replicas, MOST_BYTES)
+        shards = packed(here, self._shards)
+        fetch = FetchCarried(question.job, question.chunk, shards, sender)
         return Call(number, question.source, fetch, fetch_time(self._checks.layout.chunk))
 
     def _fetched(
@@ -156,7 +138,7 @@ class Pushes:
         answer: Message | None,
         now: float,
     ) -> list[Action]:
-        """Apply the rows that another owner sent, to the shards that still accept them."""
+        """Apply the rows that a courier sent, to the shards that still accept them."""
         self._fetching[sender] -= 1
         if not self._fetching[sender]:
             del self._fetching[sender]
@@ -176,7 +158,7 @@ class Pushes:
         ]
         if not updates:
             bill.settle()
-            return [Reply(ticket, Refusal("source: it did not send the rows; push them"))]
+            return [Reply(ticket, Refusal(f"{SOURCE}: it did not send the rows; push them"))]
         return self._apply(ticket, updates, bill)
 
     def _apply(self, ticket: int, updates: list[Packed], bill: Bill) -> list[Action]:

@@ -22,7 +22,7 @@ from giaann_p2p.store.layout import Shards, among
 from giaann_p2p.swarm.wire.identity import Peer
 
 _TRIES = 3
-"""Number of peers that may fail as couriers of a chunk before it has none."""
+"""Number of peers that may fail as couriers of a chunk, or of each part, before it has none."""
 _FIRST, _MOST_AT_ONCE = 4, 64
 """Number of holders that fetch from a courier at the same time: at first, and at most."""
 _FAILURES, _PART = 2, 8
@@ -64,6 +64,7 @@ class Couriers:
         self._late: dict[Peer, Shards] = {}  # the same for those that were not waited for
         self._of: dict[Peer, _Courier] = {}
         self._tried: set[Peer] = set()
+        self._unlucky: set[Peer] = set()  # holders that any courier has failed
         self._failures = 0
         self._queue: dict[Peer, None] = {}
         """The holders that wait for a courier, in order."""
@@ -148,14 +149,22 @@ class Couriers:
             self._of[courier].asked -= 1
             self._of[courier].served += served
 
+    def has(self, courier: Peer) -> bool:
+        """Return whether a peer carries rows of the chunk, and was not given up."""
+        return courier in self._of
+
     def blamed(self, courier: Peer, holder: Peer) -> set[Peer]:
         """Record that a peer failed a holder; return the holders to which that is its fault.
 
-        They are none until a courier has failed too many; it is given up then.
+        They are none until a courier has failed too many; it is given up then. A holder that fails
+        at one courier after the other is at fault itself.
         """
         one = self._of.get(courier)
         if one is None:
             return {holder} if courier in self._tried else set()
+        if holder in self._unlucky:
+            return set()
+        self._unlucky.add(holder)
         one.failed.add(holder)
         if not one.is_useless:
             return set()
@@ -179,5 +188,5 @@ class Couriers:
 
     def _failed(self, shards: Shards) -> None:
         self._failures += 1
-        again = self._failures < _TRIES
+        again = self._failures < _TRIES * (1 + len(self._of))  # more, if the rows have many parts
         self.left = np.union1d(self.left, shards) if again else _NONE

@@ -71,7 +71,7 @@ _FETCHED_WITHIN = 2.5
 """Timeout in seconds of telling a peer to fetch rows, if they are few; after it, the rows are sent
 from here."""
 _CANNOT = 4
-"""No peer is a courier if one in so many holders could not fetch rows from it lately."""
+"""No peer is a courier if more than one in so many holders could not fetch from it lately."""
 FEW_BYTES = 2048
 """Size of a chunk in bytes below which its rows are sent to each holder from here."""
 
@@ -265,7 +265,7 @@ class Writer:
         """
 
         def fits() -> bool:
-            is_light = not is_carried or carried_size(parcel) <= MOST_CARRIED
+            is_light = not is_carried or carried_size(parcel, seal) <= MOST_CARRIED
             return is_light and len(parcel) + seal.size <= _MOST_ROWS
 
         parcel, seal = chunk.cut(shards), chunk.seal(shards)
@@ -332,24 +332,33 @@ class Writer:
     ) -> list[WriteAction]:
         """Handle the answer of a peer that was told to fetch rows; if it has not, send them."""
         chunk.heard(peer, pushed)
-        complete, is_told_when = False, isinstance(answer, Refusal) and answer.again
+        complete = False
         with suppress(MessageError):  # perhaps its courier's fault
             complete = self._acked(chunk, peer, pushed, answer)
         chunk.couriers.answered(courier, peer, served=complete)
-        if is_told_when:
+        if complete:
+            if courier != peer:
+                self._apart.worked(courier, peer)
+                self._apart.worked(courier, courier)
+        elif isinstance(answer, Refusal) and not answer.is_of_source:
             chunk.refused.add(peer)
-            chunk.failed(peer, now, is_told_when)
-        elif complete:
-            self._apart.worked(courier, peer)
+            chunk.failed(peer, now, answer.again)
+        elif isinstance(answer, Pushed):  # it no longer holds the rest, or got rows in part
+            chunk.unable.add(peer)
         else:
-            self._apart.failed(courier, peer, now)
-            is_here = isinstance(answer, Pushed)  # it has rows, or no longer holds the shards
-            if not is_here and (failed := chunk.couriers.blamed(courier, peer)):
-                chunk.unable -= failed
-                self._apart.failed(courier, courier, now)
-            else:
-                chunk.unable.add(peer)
+            self._blame(chunk, courier, peer, now)
         return self._next(chunk, [peer, *chunk.couriers.waiting], now)
+
+    def _blame(self, chunk: PushedChunk, courier: Peer, peer: Peer, now: float) -> None:
+        """Decide whose fault it is that a peer did not get its rows from a courier."""
+        self._apart.failed(courier, peer, now)
+        carried = chunk.couriers.has(courier)
+        if failed := chunk.couriers.blamed(courier, peer):
+            chunk.unable -= failed
+            if carried:  # it is given up now, and not earlier
+                self._apart.failed(courier, courier, now)
+        else:
+            chunk.unable.add(peer)
 
     def _acked(
         self, chunk: PushedChunk, peer: Peer, pushed: Shards, answer: Message | None

@@ -40,6 +40,7 @@ MAY_ASK: Mapping[type[Message], Rights] = {
     messages.AskDigests: _ANY,
     messages.Compare: _STORING | _ASKING,  # a client uses it to check which chunks are committed
     messages.Fetch: _STORING,
+    messages.FetchCarried: _STORING,
     messages.Offer: _STORING,
     messages.AskPart: _STORING,
     messages.AskProof: _STORING,

@@ -10,6 +10,7 @@ from dataclasses import replace
 from giaann_p2p.model.spec import ModelSpec
 from giaann_p2p.store.codec.parcel import Limits, memory_of
 from giaann_p2p.store.layout import Layout
+from giaann_p2p.store.seal import Seal, leaves_in
 from giaann_p2p.store.transfer import ALONE
 from giaann_p2p.swarm.wire.messages import MOST_BYTES, MOST_READ
 
@@ -17,8 +18,10 @@ MOST_CONNECTIONS = MOST_BYTES
 """Maximum number of connections in one part of a shard. Each takes a byte or more in a message,
 except in very repetitive text."""
 MOST_CARRIED = 128 << 20
-"""Maximum memory in bytes that a peer gives to what one sender asks it to carry; the rows of almost
-any message fit."""
+"""Maximum memory in bytes that a peer gives to all deltas that senders with standing have carried,
+and to those of all others; the rows of almost any message fit."""
+_LEAF = 400
+"""Memory in bytes that a shard with rows takes in a seal's hash tree."""
 _MOST_TEXT = 8 * MOST_BYTES
 _CONNECTION = 9
 """Minimum memory that a connection takes, in bytes."""
@@ -49,9 +52,9 @@ def of_push(spec: ModelSpec, layout: Layout) -> Limits:
     return replace(limits, connections=min(limits.connections, MOST_CONNECTIONS))
 
 
-def carried_size(parcel: bytes) -> int:
-    """Return the approximate bytes of memory that a parcel takes, packed and unpacked."""
-    return len(parcel) + memory_of(parcel)
+def carried_size(parcel: bytes, seal: Seal) -> int:
+    """Return the approximate bytes of memory that rows and their seal take, packed and unpacked."""
+    return len(parcel) + memory_of(parcel) + seal.size + _LEAF * leaves_in(seal)
 
 
 def of_part(limits: Limits, promised: int) -> Limits:

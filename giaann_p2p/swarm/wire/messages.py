@@ -44,6 +44,8 @@ MOST_NOUNS = 1 << 12
 """Maximum number of nouns in one page of a shard's nouns."""
 BUSY = "busy"
 """Prefix of the reason of a temporary refusal, after which the same question may succeed later."""
+SOURCE = "source"
+"""Prefix of the reason why rows could not be fetched, which may be the fault of their source."""
 MOST_AGAIN = 300
 """Maximum retry delay that a refusal may ask for, in seconds."""
 _HALF = NEURON_BYTES // 2
@@ -113,6 +115,20 @@ class Carry(Message, frozen=True, tag="carry"):
 
 class Carried(Message, frozen=True, tag="carried"):
     """Answer to `Carry`: the sender keeps the rows, and sends them to holders that fetch them."""
+
+
+class FetchCarried(Message, frozen=True, tag="fetch carried"):
+    """Request for the rows of some shards that the receiver carries for a sender of `Carry`.
+
+    The answer is `Fetched`. What the receiver itself has applied is requested by `Fetch`, because
+    other rows may be carried under a chunk's name than those that were learned.
+    """
+
+    job: Job
+    chunk: Annotated[int, msgspec.Meta(ge=0, lt=WITHDRAWN)]
+    shards: bytes
+    author: PeerField
+    """The peer that has the rows carried, and told the sender to fetch them."""
 
 
 class Pushed(Message, frozen=True, tag="pushed"):
@@ -410,12 +426,18 @@ class Refusal(Message, frozen=True, tag="refused"):
         """Whether the refusal is temporary, so that a retry may succeed."""
         return self.reason.startswith(BUSY)
 
+    @property
+    def is_of_source(self) -> bool:
+        """Whether rows could not be fetched from the peer that a `PushFrom` named."""
+        return self.reason.startswith(SOURCE)
+
 
 AnyMessage = (
     Push
     | PushFrom
     | Carry
     | Carried
+    | FetchCarried
     | Pushed
     | Read
     | Rows

@@ -1,12 +1,17 @@
 """Deltas that a peer carries for those who hold their shards."""
 
+import struct
 import threading
 from itertools import combinations
 
+import numpy as np
 import pytest
 
 from giaann_p2p.errors import DamagedError, MessageError
+from giaann_p2p.model.delta import Delta
+from giaann_p2p.store.codec.parcel import Limits
 from giaann_p2p.store.layout import Shards
+from giaann_p2p.store.seal import UNSEALED, Tree
 from giaann_p2p.store.seal import told as tree_of
 from giaann_p2p.store.update import Update
 from giaann_p2p.swarm.replication import carried_deltas as module
@@ -16,10 +21,12 @@ from giaann_p2p.swarm.replication.delta_checks import DeltaChecks
 from giaann_p2p.swarm.wire.actions import Reply
 from giaann_p2p.swarm.wire.identity import Peer
 from giaann_p2p.swarm.wire.limits import carried_size
+from giaann_p2p.swarm.wire.message import Message
 from giaann_p2p.swarm.wire.messages import (
     Carried,
     Carry,
     Fetch,
+    FetchCarried,
     Fetched,
     Pushed,
     PushFrom,
@@ -69,7 +76,8 @@ def keep(kept: CarriedDeltas, chunk: int, sender: Peer = A, stands: bool = True)
 
 
 def chunks(kept: CarriedDeltas) -> list[int]:
-    return [chunk for chunk in range(9) if kept.find(JOB, chunk)]
+    """Return the numbers of the chunks that are carried."""
+    return sorted(chunk for half in kept._of.values() for _, _, chunk in half)
 
 
 @pytest.mark.parametrize(
@@ -84,8 +92,7 @@ def test_a_piece_is_what_the_author_would_have_cut_itself(some: Shards, first: i
         return
     kept = CarriedDeltas(CHECKS, 1 << 30)
     kept.keep(carry(3, WHOLE[first:]), AUTHOR, True, NOW)
-    piece = kept.piece(applied(3), some)
-    assert piece is not None
+    piece = kept.piece(AUTHOR, JOB, 3, some)
     assert (piece.job, piece.chunk, piece.shards) == (JOB, 3, packed(some, SHARDS))
     assert piece.parcel == LESSONS.parcel(3, some)
     assert piece.seal == sealed(JOB, 3)(some)
@@ -94,15 +101,22 @@ def test_a_piece_is_what_the_author_would_have_cut_itself(some: Shards, first: i
     assert tree_of(update.delta, some, LAYOUT, piece.seal).root == LESSONS.tree(3).root
 
 
-def test_other_shards_chunks_and_questions_are_not_answered_from_it() -> None:
+@pytest.mark.parametrize(
+    ("author", "job", "chunk", "some"),
+    [
+        (AUTHOR, JOB, 3, WHOLE[:2]),
+        (AUTHOR, JOB, 2, WHOLE[1:3]),
+        (AUTHOR, OTHER_JOB, 3, WHOLE[1:3]),
+        (A, JOB, 3, WHOLE[1:3]),
+    ],
+    ids=["other shards", "another chunk", "another job", "another sender"],
+)
+def test_what_is_not_carried_is_refused(author: Peer, job: bytes, chunk: int, some: Shards) -> None:
     kept = CarriedDeltas(CHECKS, 1 << 30)
     kept.keep(carry(3, WHOLE[1:3]), AUTHOR, True, NOW)
-    assert kept.piece(applied(3), WHOLE[1:3])
-    assert kept.piece(applied(3), WHOLE[:2]) is None
-    assert kept.piece(applied(2), WHOLE[1:3]) is None
-    assert kept.piece(applied(3, job=OTHER_JOB), WHOLE[1:3]) is None
-    assert kept.piece(applied(2, 3), WHOLE[1:3]) is None
-    assert kept.piece(applied(), WHOLE[1:3]) is None
+    assert kept.piece(AUTHOR, JOB, 3, WHOLE[1:3])
+    with pytest.raises(MessageError, match="does not carry these rows"):
+        kept.piece(author, job, chunk, some)
 
 
 def test_it_is_kept_for_some_minutes() -> None:
@@ -114,44 +128,94 @@ def test_it_is_kept_for_some_minutes() -> None:
     assert chunks(kept) == []
 
 
+def size_of(chunk: int) -> int:
+    one = carry(chunk)
+    return carried_size(one.parcel, one.seal)
+
+
+SIZE = max(map(size_of, range(9)))
+
+
 def test_the_oldest_make_room() -> None:
-    kept = CarriedDeltas(TERMS, 16 * max(carried_size(carry(chunk).parcel) for chunk in range(9)))
-    for chunk, sender in enumerate((A, B, A, B, C)):
+    kept = CarriedDeltas(TERMS, 8 * 3 * SIZE)
+    for chunk, sender in enumerate((A, B, A, B)):
         keep(kept, chunk, sender)
-    assert chunks(kept) == [1, 2, 3, 4]
-    keep(kept, 5, B)  # its own oldest one makes room
-    assert chunks(kept) == [2, 3, 4, 5]
+    assert chunks(kept) == [1, 2, 3]
+
+
+def test_there_are_never_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_MOST", 2)
+    kept = CarriedDeltas(TERMS, 1 << 30)
+    for chunk in range(4):
+        keep(kept, chunk)
+    assert chunks(kept) == [2, 3]
 
 
 def test_strangers_push_out_only_each_others() -> None:
-    kept = CarriedDeltas(TERMS, 16 * max(carried_size(carry(chunk).parcel) for chunk in range(9)))
+    kept = CarriedDeltas(TERMS, 8 * 2 * SIZE)
     keep(kept, 0, A)
+    keep(kept, 8, B)
     for chunk in range(1, 8):
         keep(kept, chunk, Peer(bytes([chunk]) * 32), stands=False)
-    assert chunks(kept) == [0, 6, 7]
+    assert chunks(kept) == [0, 6, 7, 8]
 
 
 @pytest.mark.parametrize("capacity", [0, 1 << 40])
 def test_what_is_too_large_for_it_is_refused(
     capacity: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "MOST_CARRIED", carried_size(carry(1).parcel) - 1)
-    kept = CarriedDeltas(TERMS, capacity or 8 * carried_size(carry(1).parcel) - 1)
+    monkeypatch.setattr(module, "MOST_CARRIED", size_of(1) - 1)
+    kept = CarriedDeltas(TERMS, capacity or 8 * size_of(1) - 1)
     with pytest.raises(MessageError, match="too many to carry"):
         keep(kept, 1)
     assert chunks(kept) == []
 
 
-def test_nobody_replaces_what_is_carried() -> None:
+def test_nobody_replaces_what_another_has_carried() -> None:
+    """Whoever guesses a chunk's name gains nothing."""
     kept = CarriedDeltas(TERMS, 1 << 30)
-    keep(kept, 1)
-    keep(kept, 1)  # its sender heard no answer
-    with pytest.raises(MessageError, match=r"busy: .* carries other rows of this chunk"):
-        kept.keep(carry(1, WHOLE[:2]), B, True, NOW)
-    keep(kept, 1, B)  # another author of the same rows
-    found = kept.find(JOB, 1)
-    assert found is not None
-    assert (found.sender, found.carry) == (A, carry(1))
+    keep(kept, 1, B)
+    kept.keep(carry(1, WHOLE[:2]), A, True, NOW)
+    assert kept.piece(B, JOB, 1, WHOLE).parcel == carry(1).parcel
+    with pytest.raises(MessageError):
+        kept.piece(A, JOB, 1, WHOLE)
+    keep(kept, 1, A)  # but it replaces its own
+    assert kept.piece(A, JOB, 1, WHOLE).parcel == carry(1).parcel
+    assert chunks(kept) == [1, 1]
+
+
+LYING = struct.Struct("<IIIIHH")  # the sizes in a parcel's head
+
+
+@pytest.mark.parametrize("place", range(4))
+def test_sizes_that_no_chunk_has_are_refused_before_any_room_is_made(place: int) -> None:
+    kept, good = CarriedDeltas(CHECKS, 1 << 30), carry(1)
+    sizes = [*LYING.unpack_from(good.parcel, 21)]
+    sizes[place] = 1 << 30
+    lie = good.parcel[:21] + LYING.pack(*sizes) + good.parcel[21 + LYING.size :]
+    keep(kept, 2, AUTHOR)
+    with pytest.raises(DamagedError):
+        kept.keep(Carry(JOB, 1, good.shards, lie, good.seal), AUTHOR, True, NOW)
+    assert chunks(kept) == [2]
+
+
+def test_a_seal_of_shards_that_do_not_exist_is_refused() -> None:
+    kept, good = CarriedDeltas(CHECKS, 1 << 30), carry(1)
+    many = Tree({}, np.arange(1 << 16, dtype=np.uint16), bytes(16)).shape
+    assert len(many) < 1000
+    bad = Carry(JOB, 1, good.shards, good.parcel, good.seal._replace(shape=many))
+    with pytest.raises(DamagedError, match="beyond the last"):
+        kept.keep(bad, AUTHOR, True, NOW)
+    bad = Carry(JOB, 1, good.shards, good.parcel, good.seal._replace(beside=bytes(16 * 9)))
+    with pytest.raises(DamagedError, match="more branches than shards"):
+        kept.keep(bad, AUTHOR, True, NOW)
+
+
+def test_a_seal_takes_room_too() -> None:
+    good = carry(1)
+    plain = carried_size(good.parcel, UNSEALED)
+    leaves = len(LESSONS.tree(1)._rank)
+    assert carried_size(good.parcel, good.seal) == plain + good.seal.size + 400 * leaves
 
 
 def test_only_an_author_has_its_rows_carried() -> None:
@@ -169,10 +233,27 @@ def test_what_is_malformed_is_refused_at_once_or_when_it_is_unpacked(parcel: byt
 
     def carried() -> None:
         kept.keep(bad, AUTHOR, True, NOW)
-        kept.piece(applied(1), WHOLE[:3])
+        kept.piece(AUTHOR, JOB, 1, WHOLE[:3])
 
     with pytest.raises(DamagedError):
         carried()
+
+
+def test_what_is_malformed_is_unpacked_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    kept, good, tried = CarriedDeltas(CHECKS, 1 << 30), carry(1), list[bytes]()
+    cut_off = Carry(JOB, 1, good.shards, good.parcel[:-1], good.seal)
+    kept.keep(cut_off, AUTHOR, True, NOW)
+    decode = module.decode
+
+    def counted(parcel: bytes, limits: Limits) -> Delta:
+        tried.append(parcel)
+        return decode(parcel, limits)
+
+    monkeypatch.setattr(module, "decode", counted)
+    for _ in range(3):
+        with pytest.raises(DamagedError, match="checksum"):
+            kept.piece(AUTHOR, JOB, 1, WHOLE[:3])
+    assert len(tried) == 1
 
 
 def test_other_rows_than_were_signed_are_not_passed_on() -> None:
@@ -180,10 +261,9 @@ def test_other_rows_than_were_signed_are_not_passed_on() -> None:
     other = next(chunk for chunk in range(2, 50) if carry(chunk).seal.shape == shape)
     good, bad = carry(1), carry(other)
     kept.keep(Carry(JOB, 1, good.shards, bad.parcel, good.seal), AUTHOR, True, NOW)
-    piece = kept.piece(applied(1), WHOLE)
-    assert piece is not None  # its courier checks no signature
+    piece = kept.piece(AUTHOR, JOB, 1, WHOLE[:3])  # its courier checks no signature
     with pytest.raises(MessageError, match="did not sign"):
-        CHECKS.check(Update.received(JOB, 1, WHOLE, piece.parcel, LIMITS, piece.seal))
+        CHECKS.check(Update.received(JOB, 1, WHOLE[:3], piece.parcel, LIMITS, piece.seal))
 
 
 def test_threads_cut_pieces_at_the_same_time() -> None:
@@ -192,8 +272,7 @@ def test_threads_cut_pieces_at_the_same_time() -> None:
     found = list[bytes]()
 
     def cut() -> None:
-        piece = kept.piece(applied(3), WHOLE[:3])
-        found.append(piece.parcel if piece else b"")
+        found.append(kept.piece(AUTHOR, JOB, 3, WHOLE[:3]).parcel)
 
     threads = [threading.Thread(target=cut) for _ in range(8)]
     for thread in threads:
@@ -210,11 +289,19 @@ def side_of() -> Side:
     return Side(A, Around(A, B, C), store(WHOLE.tolist()), delta_checks=CHECKS)
 
 
-def told(side: Side, source: Peer, *numbers: int, sender: Peer = AUTHOR) -> object:
+def answers_of(side: Side) -> Answers:
+    return Answers(side.store, lambda shard: ReplicaState.READY, side.me, None, side.core.carried)
+
+
+def told(side: Side, *numbers: int) -> Message:
+    """Tell the courier to take its own rows, and let it ask itself."""
     some = shards(*numbers)
-    words = sealed(JOB, 1)(some).words
-    question = PushFrom(JOB, 1, packed(some, SHARDS), source, words)
-    side.do(side.core.asked(7, sender, question, NOW), NOW)
+    question = PushFrom(JOB, 1, packed(some, SHARDS), side.me, sealed(JOB, 1)(some).words)
+    side.do(side.core.asked(7, AUTHOR, question, NOW), NOW)
+    for call in list(side.calls):
+        assert call.peer == side.me
+        assert call.message == FetchCarried(JOB, 1, packed(some, SHARDS), AUTHOR)
+        side.answer(call, answers_of(side).to(call.message), NOW)
     (reply,) = side.told(Reply)
     return reply.message
 
@@ -223,13 +310,14 @@ def test_a_courier_takes_its_own_rows_when_it_is_told_and_not_before() -> None:
     side = side_of()
     assert side.core.carry(AUTHOR, carry(), NOW) == Carried()
     assert side.store.sets([0])[0] == applied()
-    assert told(side, A, 0, 2) == Pushed(packed(shards(0, 2), SHARDS))
-    assert side.calls == []
+    assert told(side, 0, 2) == Pushed(packed(shards(0, 2), SHARDS))
     assert side.store.sets(WHOLE.tolist()) == {
         0: applied(1), 1: applied(), 2: applied(1), 3: applied()
     }  # fmt: skip
     other = store(WHOLE.tolist(), [1])
     assert side.store.content(2).digest == other.content(2).digest
+    (kept,) = side.store.parcels(JOB, 1, shards(0, 2))
+    assert kept.data == LESSONS.parcel(1, shards(0, 2))  # no more than it holds
 
 
 @pytest.mark.parametrize("some", [(), (0,)])
@@ -237,24 +325,33 @@ def test_it_says_so_if_it_does_not_carry_them(some: tuple[int, ...]) -> None:
     side = side_of()
     if some:
         side.core.carry(AUTHOR, carry(1, shards(*some)), NOW)
-    said = told(side, A, 0, 2)
+    said = told(side, 0, 2)
     assert isinstance(said, Refusal)
-    assert "does not carry" in said.reason
+    assert said.is_of_source
     (purse,) = {*side.core.budget._authors.values()}
-    assert purse.sentences.level(NOW) > purse.sentences.most - 64  # what was reserved is back
+    assert purse.sentences.level(NOW) > purse.sentences.most - 64  # not what was reserved
 
 
 def test_others_fetch_from_a_courier_that_holds_none_of_their_shards() -> None:
     side = Side(A, Around(A, B, C), store([0]), delta_checks=CHECKS)
-    answers = Answers(side.store, lambda shard: ReplicaState.READY, A, None, side.core.carried)
-    fetch = Fetch(packed(shards(2, 3), SHARDS), applied(1).to_bytes(), 1 << 20, False)
-    assert isinstance(answers.to(fetch), Refusal)
+    fetch = FetchCarried(JOB, 1, packed(shards(2, 3), SHARDS), AUTHOR)
+    assert isinstance(answers_of(side).to(fetch), Refusal)
     assert side.core.carry(AUTHOR, carry(), NOW) == Carried()
-    answer = answers.to(fetch)
+    answer = answers_of(side).to(fetch)
     assert isinstance(answer, Fetched)
     (piece,) = answer.updates
     assert piece.parcel == LESSONS.parcel(1, shards(2, 3))
     assert answer.gone == applied().to_bytes()
+
+
+def test_what_is_carried_is_not_mixed_up_with_what_was_learned() -> None:
+    """Otherwise replicas could get other rows by comparing than were pushed to their owners."""
+    side = Side(A, Around(A, B, C), store(WHOLE.tolist(), [1]), delta_checks=CHECKS)
+    other = Carry(JOB, 1, packed(WHOLE, SHARDS), LESSONS.parcel(2, WHOLE), carry(2).seal)
+    assert side.core.carry(AUTHOR, other, NOW) == Carried()
+    answer = answers_of(side).to(Fetch(packed(WHOLE, SHARDS), applied(1).to_bytes()))
+    assert isinstance(answer, Fetched)
+    assert [piece.parcel for piece in answer.updates] == [LESSONS.parcel(1, WHOLE)]
 
 
 def test_a_courier_refuses_in_words() -> None:
@@ -270,4 +367,4 @@ def test_a_tick_forgets_what_is_old() -> None:
     side = side_of()
     side.core.carry(AUTHOR, carry(), NOW)
     side.do(side.core.tick(NOW + module._KEPT), NOW + module._KEPT)
-    assert side.core.carried.find(JOB, 1) is None
+    assert chunks(side.core.carried) == []

@@ -5,11 +5,20 @@ import pytest
 from giaann_p2p.store.layout import Layout
 from giaann_p2p.swarm.replication import pushes as module
 from giaann_p2p.swarm.replication.answers import Answers
+from giaann_p2p.swarm.replication.carried_deltas import CarriedDeltas
 from giaann_p2p.swarm.replication.delta_checks import DeltaChecks
 from giaann_p2p.swarm.wire.actions import Apply, Call, Reply
 from giaann_p2p.swarm.wire.identity import Identity
 from giaann_p2p.swarm.wire.message import Message
-from giaann_p2p.swarm.wire.messages import Fetch, Fetched, Piece, Pushed, PushFrom, Refusal
+from giaann_p2p.swarm.wire.messages import (
+    Carry,
+    FetchCarried,
+    Fetched,
+    Piece,
+    Pushed,
+    PushFrom,
+    Refusal,
+)
 from giaann_p2p.swarm.wire.replica import ReplicaState
 from giaann_p2p.swarm.wire.shardset import packed, unpacked
 from giaann_p2p.swarm.wire.voucher import Notary, sealing, vouched
@@ -63,9 +72,15 @@ def told(side: Side) -> Message:
     return reply.message
 
 
-def held_by(peer: bytes, *chunks: int, numbers: list[int] = ALL) -> Answers:
-    """Return the answers of a peer that holds some chunks."""
-    return Answers(store(numbers, chunks), lambda shard: ReplicaState.READY, type(A)(peer))
+def carried_by(peer: bytes, *chunks: int, numbers: list[int] = ALL) -> Answers:
+    """Return the answers of a peer that carries some chunks for D, and holds nothing."""
+    kept = CarriedDeltas(TERMS, 1 << 30)
+    for chunk in chunks:
+        some = shards(*numbers)
+        parcel, seal = LESSONS.parcel(chunk, some), sealed(JOB, chunk)(some)
+        kept.keep(Carry(JOB, chunk, packed(some, SHARDS), parcel, seal), D, True, NOW)
+    none = store([])
+    return Answers(none, lambda shard: ReplicaState.ABSENT, type(A)(peer), None, kept)
 
 
 def test_the_rows_are_fetched_and_taken_in_before_they_are_acknowledged() -> None:
@@ -73,10 +88,10 @@ def test_the_rows_are_fetched_and_taken_in_before_they_are_acknowledged() -> Non
     ask(side, push_from(B, 0, 2))
     (call,) = side.calls
     assert call.peer == B
-    assert isinstance(call.message, Fetch)
+    assert isinstance(call.message, FetchCarried)
     assert unpacked(call.message.shards, SHARDS).tolist() == [0, 2]
     assert side.told(Reply) == []
-    acts = side.core.answered(call.number, held_by(B, 1).to(call.message), NOW)
+    acts = side.core.answered(call.number, carried_by(B, 1).to(call.message), NOW)
     assert [act.ticket for act in acts if isinstance(act, Apply)] == [7]
     assert not [act for act in acts if isinstance(act, Reply)]
     side.do(acts, NOW)
@@ -90,7 +105,7 @@ def test_who_gets_no_rows_says_so_and_blames_nobody(answer: Message | None) -> N
     ask(side, push_from(B, 0, 2))
     before = side.store.sets(ALL)
     (call,) = side.calls
-    if answer == held_by(B, 1).to(call.message):
+    if answer == carried_by(B, 1).to(call.message):
         return
     side.answer(call, answer, NOW)
     said = told(side)
@@ -113,7 +128,8 @@ def test_of_rows_that_came_in_part_only_these_are_acknowledged() -> None:
     side = side_of()
     ask(side, push_from(B, 0, 2))
     (call,) = side.calls
-    side.answer(call, held_by(B, 1, numbers=[2, 3]).to(call.message), NOW)
+    piece = Piece(JOB, 1, packed(shards(2), SHARDS), LESSONS.parcel(1, shards(2)))
+    side.answer(call, Fetched([piece], applied().to_bytes()), NOW)
     assert told(side) == Pushed(packed(shards(2), SHARDS))
 
 
@@ -124,7 +140,7 @@ def test_what_is_no_longer_accepted_when_it_comes_is_not_taken_in(
     ask(side, push_from(B, 0, 2))
     (call,) = side.calls
     monkeypatch.setattr(side.core._pushes, "_taking", lambda shards, now: shards[shards != 2])
-    side.answer(call, held_by(B, 1).to(call.message), NOW)
+    side.answer(call, carried_by(B, 1).to(call.message), NOW)
     assert told(side) == Pushed(packed(shards(0), SHARDS))
 
 

@@ -61,9 +61,9 @@ def shards_told(one: Writing, peer: bytes) -> bytes:
     return question.shards
 
 
-def reply(one: Writing, call: Call, message: Message | None) -> None:
+def reply(one: Writing, call: Call, message: Message | None, now: float = NOW) -> None:
     one.calls.remove(call)
-    one.do(one.writer.answered(call.number, message, NOW))
+    one.do(one.writer.answered(call.number, message, now))
 
 
 def fail(one: Writing, courier: bytes, answer: Message | None) -> None:
@@ -276,8 +276,8 @@ def test_rows_that_are_too_many_for_one_courier_have_several(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     whole, half = LESSONS.parcel(1, WHOLE), LESSONS.parcel(1, WHOLE[:2])
-    most = writer_module.carried_size(half)
-    assert most < writer_module.carried_size(whole)
+    most = writer_module.carried_size(half, sealed(JOB, 1)(WHOLE[:2]))
+    assert most < writer_module.carried_size(whole, sealed(JOB, 1)(WHOLE))
     monkeypatch.setattr(writer_module, "MOST_CARRIED", most)
     one = all_alike()
     numbers, couriers = list[int](), list[bytes]()
@@ -321,3 +321,77 @@ def test_who_is_no_courier_is_not_blamed() -> None:
     couriers.answered(D, A, served=False)
     assert couriers.blamed(D, A) == set()
     assert couriers.asked_of(D) == 0
+
+
+@pytest.mark.parametrize("reason", ["busy: too many updates wait", "the disk is full", "who?"])
+def test_what_a_holder_refuses_for_its_own_reasons_is_not_its_couriers_fault(reason: str) -> None:
+    one = all_alike()
+    courier = carry(one)
+    one.answer(courier, Carried())
+    refusing = list(asked(one))[1:4]
+    for peer in refusing:
+        one.answer(peer, Refusal(reason))
+    assert {type(call.message) for call in one.calls} == {PushFrom}  # no rows are sent again
+    answer_all(one)
+    one.tick(NOW + 2.1)
+    assert asked(one) == dict.fromkeys(refusing, courier)
+    answer_all(one)
+    assert len(one.committed) == 1
+
+
+def test_a_courier_is_avoided_once_for_one_chunk_however_many_it_failed() -> None:
+    one = all_alike()
+    bad = carry(one)
+    one.answer(bad, Carried())
+    serve(one, list(asked(one)))
+    told = list(asked(one))
+    one.around.unreachable.add(bad)  # for a moment
+    one.tick(NOW + 1)
+    one.around.unreachable.clear()
+    for call in [call for call in one.calls if call.peer in told and call.message.source == bad]:
+        reply(one, call, None)
+    assert one.writer._apart.holds(bad, told[0], NOW)
+    assert not one.writer._apart.holds(bad, bad, NOW + 16)
+
+
+def test_who_serves_only_itself_is_avoided_longer_each_time() -> None:
+    one = Writing(A, B, C, D, few=0)
+    one.around.replicas = 4
+    pauses = []
+    now = NOW
+    for _ in range(3):
+        one.push(4, now=now)  # it is A's turn
+        call = one.calls[0]
+        assert (call.peer, type(call.message)) == (A, Carry)
+        one.calls.clear()
+        one.do(one.writer.answered(call.number, Carried(), now))
+        for told in list(one.calls):
+            reply(one, told, Pushed(ALL) if told.peer == A else None, now)
+        one.calls.clear()
+        one.writer.give_up(JOB, 4)
+        pauses.append(next(n for n in range(1000) if not one.writer._apart.holds(A, A, now + n)))
+        now += 2 * pauses[-1]
+    assert pauses == sorted(pauses)
+    assert pauses[2] == 4 * pauses[0] > 0
+
+
+def test_a_holder_that_fails_at_one_courier_after_the_other_counts_once() -> None:
+    couriers = Couriers(WHOLE, holders=16)
+    for courier in (A, B):
+        couriers.sent(courier, couriers.left, NOW + 1)
+        couriers.accepted(courier)
+        failed = [couriers.blamed(courier, holder) for holder in (*PEERS[8:11], D)]
+        if courier == A:
+            assert failed[2] == {*PEERS[8:11]}
+            assert not couriers.has(A)
+    assert couriers.has(B)
+
+
+def test_each_part_of_the_rows_has_its_own_tries() -> None:
+    couriers = Couriers(WHOLE, holders=16)
+    couriers.sent(A, WHOLE[:1], NOW + 1)
+    couriers.accepted(A)
+    for peer in (B, C, D):
+        couriers.sent(peer, WHOLE[1:2], NOW + 1)
+        couriers.declined(peer)
+    assert couriers.left.tolist() == [1, 2, 3]
