@@ -150,13 +150,6 @@ def _count_who_only_carries(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(writer.Writer, "_on_carried", hasty)
 
 
-def _acknowledge_what_is_only_carried(patch: pytest.MonkeyPatch) -> None:
-    def careless(self: Any, ticket: int, sender: Any, question: Any, here: Any, bill: Any) -> Any:
-        return [Reply(ticket, self._pushed(here))]
-
-    patch.setattr(pushes.Pushes, "_take_carried", careless)
-
-
 def _forget_the_disk_at_a_restart(patch: pytest.MonkeyPatch) -> None:
     make = storage.StoragePeer
 
@@ -222,7 +215,6 @@ BUGS = [
     Bug("acknowledge what was not fetched", _acknowledge_what_was_not_fetched),
     Bug("count who was only told", _count_who_was_only_told),
     Bug("count who only carries", _count_who_only_carries),
-    Bug("acknowledge what is only carried", _acknowledge_what_is_only_carried),
     Bug("forget the disk at a restart", _forget_the_disk_at_a_restart),
     Bug("send deltas twice as strong", _send_deltas_twice_as_strong),
     Bug("never push again", _never_push_again),
