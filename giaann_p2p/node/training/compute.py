@@ -27,6 +27,7 @@ from giaann_p2p.node.members.standing_file import StandingFile
 from giaann_p2p.node.throughput import Throughput
 from giaann_p2p.node.training.learner import Cutting, Made, Task, skips_of
 from giaann_p2p.store.seal import from_bytes
+from giaann_p2p.swarm.members.last_served import LastServed
 from giaann_p2p.swarm.members.standing import Standing
 from giaann_p2p.swarm.training.worker import Lesson, Worker
 from giaann_p2p.swarm.training.writer import Writer
@@ -86,6 +87,7 @@ class ComputeNode:
             context, "compute", self._record, sees=("storage",), standing=self._standing
         )
         self.me, self.lookout, self.calls = self.member.me, self.member.lookout, self.member.calls
+        self._served = LastServed(self.lookout.view.directory, self._manifest.layout)
         rules = self._manifest.rules
         self._writer = Writer(rules.shards, rules.quorum, self.lookout.view, _TIMEOUT)
         self.worker = Worker(slots, self._writer, self._vouched)
@@ -146,6 +148,8 @@ class ComputeNode:
         while True:
             self._do(self.worker.tick(self.clock()))
             self._tell()
+            if self._served.look(self.lookout.time()):
+                self.member.announce()
             if self.leaving and self._is_finished():
                 self.member.life.end()
             await asyncio.sleep(_TICK)
@@ -278,6 +282,7 @@ class ComputeNode:
             state="draining" if self.leaving else "active",
             device=self._device,
             slots=self._slots,
+            missing=self._served.missing,
             load=Load(
                 queue=self.worker.busy,
                 reads=self._prompts,

@@ -4,7 +4,8 @@
 
 If a shard is served by nobody, the swarm is either starting or has lost data, and the records of
 live peers alone do not show which. It counts as starting unless there is a sign that some peer,
-which may be silent or gone by now, has served a shard.
+which may be silent or gone by now, has served a shard. If no storage peer is left at all, that sign
+is in the records of compute peers, which remember when one last served a shard (`LastServed`).
 """
 
 from collections.abc import Callable

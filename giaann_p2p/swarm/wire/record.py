@@ -108,7 +108,8 @@ class Missing(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_field
     connections: _Word = 0
     """Number of connections that these shards held when they were last seen whole."""
     seen: _Word = 0
-    """Time at which these shards were last seen whole, in seconds since 1970."""
+    """Time at which these shards were last seen whole, in seconds since 1970. A compute peer names
+    no shards: it tells when a storage peer last served one, if none does now."""
 
 
 class Announcement(

@@ -7,6 +7,7 @@ import pytest
 from giaann_p2p.errors import PeerError
 from giaann_p2p.model.manner import Manner
 from giaann_p2p.node.training.learner import Made, Task
+from giaann_p2p.swarm.members.losses import Losses, losses
 from giaann_p2p.swarm.wire.identity import Peer
 from giaann_p2p.swarm.wire.manifest import Manifest
 from giaann_p2p.swarm.wire.message import Message
@@ -22,7 +23,7 @@ from giaann_p2p.swarm.wire.messages import (
 from giaann_p2p.swarm.wire.prompt_messages import Ask, Continued
 from giaann_p2p.swarm.wire.training_messages import Beat, BeatAck, Learn, LearnAck, PushOrder, Skip
 from tests.helpers_swarm import MESSAGES
-from tests.unit.node.helpers import JOB, MANIFEST, Town, identity, play
+from tests.unit.node.helpers import JOB, LAYOUT, MANIFEST, Town, identity, play
 from tests.unit.node.training.helpers_compute import FATAL, Visitor, Workshop
 
 TEXT = ["The bee of 5 makes honey from the flower in a year.", "Go."]
@@ -111,6 +112,31 @@ def test_it_says_what_it_is_and_that_it_leaves() -> None:
         with pytest.raises(PeerError):
             await leader.ask(AskManifest())
         await leader.visitor.close()
+
+    play(story)
+
+
+def test_it_tells_when_shards_were_last_served_after_the_last_storage_peer_has_ended() -> None:
+    async def story(town: Town) -> None:
+        shop, leader = await founded(town)
+        around, now = leader.visitor.visit.around, leader.visitor.visit.clock
+
+        def lost() -> Losses:
+            return losses(around.directory, LAYOUT, now())
+
+        await town.until(lambda: shop.me in around.workers(now()), 30)
+        assert not lost()
+        for house in town.houses:
+            await house.end()
+        await town.until(lambda: bool(lost()), 60)
+        assert lost().shards == [*range(LAYOUT.shards)]
+        assert now() - 60 < lost().seen < now()
+        town.houses[0].begin()
+        await town.until(lambda: town.houses[0].node.ready and not lost(), 60)
+        await asyncio.sleep(20)
+        assert not lost()
+        await leader.visitor.close()
+        await shop.end()
 
     play(story)
 

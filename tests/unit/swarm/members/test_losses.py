@@ -4,8 +4,8 @@ import pytest
 
 from giaann_p2p.swarm.members.directory import Directory
 from giaann_p2p.swarm.members.losses import NONE, losses
-from giaann_p2p.swarm.wire.record import Missing
-from tests.unit.swarm.helpers_records import LAYOUT, NOW, PEERS, SWARM, said, some
+from giaann_p2p.swarm.wire.record import Announcement, Missing, signed
+from tests.unit.swarm.helpers_records import ALL, LAYOUT, NOW, PEERS, SWARM, said, some
 
 
 def _directory(*told: tuple[tuple[int, ...], tuple[int, ...]]) -> Directory:
@@ -45,3 +45,36 @@ def test_those_who_do_not_answer_have_nothing_and_miss_nothing() -> None:
     made = _directory(((5,), ()), ((5,), (5,)))
     assert losses(made, LAYOUT, NOW, silent=[PEERS[0].peer]).shards == [5]
     assert not losses(made, LAYOUT, NOW, silent=[PEERS[1].peer])
+
+
+def _computing(made: Directory, seen: float) -> Directory:
+    """Let a compute peer tell when it saw somebody serve shards."""
+    told = Announcement(
+        swarm_id=SWARM,
+        peer=PEERS[-1].peer,
+        role="compute",
+        incarnation=1,
+        sequence=1,
+        issued=int(NOW),
+        missing=Missing(seen=int(seen)),
+    )
+    made.merge(signed(PEERS[-1], told), NOW)
+    return made
+
+
+def test_where_no_storage_peer_is_left_all_is_lost_by_the_word_of_a_compute_peer() -> None:
+    assert losses(_computing(_directory(), 0), LAYOUT, NOW) is NONE
+    made = _computing(_directory(), NOW - 40)
+    found = losses(made, LAYOUT, NOW)
+    assert found.shards == list(ALL)
+    assert found.words(NOW) == "8 shards, last seen 40 s ago, and no live peer has all of them"
+    assert losses(made, LAYOUT, NOW, silent=[PEERS[-1].peer]) is NONE
+
+
+def test_a_compute_peer_is_not_asked_where_a_storage_peer_has_something() -> None:
+    assert losses(_computing(_directory(((2,), ())), NOW - 40), LAYOUT, NOW) is NONE
+    cold = Directory(SWARM, LAYOUT)
+    cold.merge(said(PEERS[0], (), cold=(1,)), NOW)
+    assert losses(_computing(cold, NOW - 40), LAYOUT, NOW) is NONE
+    lost = losses(_computing(_directory(((1,), (3,))), NOW - 40), LAYOUT, NOW)
+    assert (lost.shards, lost.seen) == ([3], int(NOW) - 60)

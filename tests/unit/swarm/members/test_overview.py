@@ -4,9 +4,12 @@ from collections.abc import Collection
 
 import pytest
 
+from giaann_p2p.swarm.members.causes import cause_of
+from giaann_p2p.swarm.members.commands import GENERAL
 from giaann_p2p.swarm.members.overview import Overview, overview
 from giaann_p2p.swarm.members.placement import Placement
 from giaann_p2p.swarm.wire.identity import Identity, Peer
+from giaann_p2p.swarm.wire.record import Missing
 from tests.helpers_swarm import LAYOUT, SHARDS
 from tests.unit.swarm.members.test_peers_view import NOW, ONE, THREE, TWO, Seeing, record
 
@@ -56,6 +59,23 @@ def test_a_swarm_does_not_start_if_a_silent_peer_has_served_what_is_fetched() ->
     records = record(ONE, ready=ALL), record(TWO, ready=ALL[:1], syncing=ALL[1:])
     found = seen(*records, silent=[ONE.peer])
     assert (found.verdict, found.health.lost, found.fetched) == ("lost", SHARDS - 1, SHARDS - 1)
+
+
+@pytest.mark.parametrize(("seen_at", "verdict"), [(0, "starting"), (NOW - 60, "lost")])
+def test_a_swarm_whose_storage_peers_have_all_left_is_not_starting(
+    seen_at: int, verdict: str
+) -> None:
+    about = Missing(seen=seen_at)
+    found = seen(record(THREE, role="compute", capacity=0, slots=3, missing=about))
+    assert (found.verdict, found.storing) == (verdict, 0)
+    cause = cause_of(found)
+    assert cause is not None
+    words, advice = cause.words(found), cause.advice(found, GENERAL)
+    if verdict == "lost":
+        assert words.startswith(f"{SHARDS} shards, last seen 60 s ago")
+        assert "each with its original command and data folder" in advice
+    else:
+        assert words == "no storage peer yet"
 
 
 def test_who_went_without_leave_may_come_back() -> None:
