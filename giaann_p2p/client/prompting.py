@@ -96,6 +96,11 @@ class ComputePeers:
         computing = (said for said in live if said.role == "compute" and said.state == "active")
         return {said.peer: said.load.queue + said.load.reads for said in computing}
 
+    def has_rows(self) -> bool:
+        """Return whether a storage peer is live, from which compute peers can read rows."""
+        live = self._around.directory.live(self._time())
+        return any(said.role == "storage" for said in live)
+
 
 class SwarmAnswer(Answer):
     """An answer computed by the swarm's compute peers."""
@@ -113,18 +118,20 @@ class SwarmAnswer(Answer):
         patience: float = _PATIENCE,
         commands: Commands = GENERAL,
         search: Callable[[], Awaitable[None]] | None = None,
+        has_rows: Callable[[], bool] = lambda: True,
     ) -> None:
         """Prepare an answer; nothing is sent until its first token is asked for.
 
         `number` identifies the prompt at the compute peers; the default is random. `timeout`:
         seconds until a request fails. `patience`: seconds without a new token until the prompt
         fails. `commands`: the commands that error messages recommend. `search`: looks further for
-        compute peers, and is called once if the directory has none.
+        peers, and is called once if the directory lacks compute or storage peers. `has_rows`:
+        whether there is a storage peer; without any, the prompt fails before a peer is asked.
         """
         super().__init__(prompt)
         number = number or secrets.token_bytes(_NUMBER_BYTES)
         self._transport, self._clock, self._commands = transport, clock, commands
-        self._others, self._search = others, search
+        self._others, self._search, self._has_rows = others, search, has_rows
         self._asking = PromptRouting(
             number, prompt, manner, others, timeout=timeout, patience=patience
         )
@@ -170,11 +177,13 @@ class SwarmAnswer(Answer):
     async def _go_on(self) -> None:
         """Send one request and handle its answer, or wait until the next attempt is due."""
         if self._failed is not None:
-            raise _error(self._failed, self._commands)
+            raise self._error(self._failed)
         if not self._begun:
             self._begun = True
-            if self._search is not None and not self._others.loads(self._clock()):
+            if self._search is not None and not self._can_begin():
                 await self._search()
+            if not self._has_rows():
+                raise _nobody_stores(self._commands)
             self._do(self._asking.begin(self._clock()))
         elif self._call is not None:
             call, answer = self._call, await self._answer(self._call)
@@ -194,6 +203,15 @@ class SwarmAnswer(Answer):
                 self._stopped = act.stopped
             else:
                 self._failed = act
+
+    def _can_begin(self) -> bool:
+        return self._has_rows() and bool(self._others.loads(self._clock()))
+
+    def _error(self, failed: Failed) -> Exception:
+        """Return the exception for a failed prompt, with advice to the user."""
+        if failed.failure is Failure.IN_VAIN and not self._has_rows():
+            return _nobody_stores(self._commands)
+        return _error(failed, self._commands)
 
     async def _answer(self, call: Call) -> Message | None:
         """Make a call and return the answer; None if the call fails or the answer is unreadable."""
@@ -224,6 +242,7 @@ def ask(visiting: Session, prompt: str, manner: Manner, patience: float = _PATIE
         patience=patience,
         commands=visiting.commands,
         search=visiting.join_dht,
+        has_rows=others.has_rows,
     )
 
 
@@ -239,8 +258,16 @@ def _refused(refusal: net.Refused) -> Refusal:
     return Refusal(f"{BUSY}: {refusal}")
 
 
+def _nobody_stores(commands: Commands) -> Exception:
+    """Return the exception for a prompt in a swarm whose storage peers are all gone."""
+    return net.Unreachable(
+        "no storage peer is in this swarm now, and they hold all that it has learned; restart those"
+        f" that were there, {commands.again}, or start one{commands.where} with"
+        f" `{commands.add('storage')}`"
+    )
+
+
 def _error(failed: Failed, commands: Commands) -> Exception:
-    """Return the exception for a failed prompt, with advice to the user."""
     if failed.failure is Failure.PROMPT:
         return PromptError(failed.reason)
     if failed.failure is Failure.NOBODY:

@@ -88,6 +88,8 @@ class SwarmBackend:
         """Why no prompt could be answered now; empty if one could."""
         session = self._held.session
         live = session.around.directory.live(session.now)
+        if not any(said.role == "storage" for said in live):
+            return "no storage peer is in this swarm now"
         if not any(said.role == "compute" and said.state == "active" for said in live):
             return "no compute peer is in this swarm now"
         return ""

@@ -2,21 +2,26 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
+from types import SimpleNamespace
 from typing import cast
 
 import pytest
 
-from giaann_p2p.client.prompting import SwarmAnswer
+from giaann_p2p.client.prompting import ComputePeers, SwarmAnswer, ask
+from giaann_p2p.client.session import Session
 from giaann_p2p.errors import NobodyComputes, PeerError
 from giaann_p2p.model.manner import Manner
 from giaann_p2p.net.clock import VirtualLoop
 from giaann_p2p.net.errors import Broken, Reason, Refused, TimedOut, Unreachable
 from giaann_p2p.net.transport import Transport
+from giaann_p2p.sim.lessons import SPEC
+from giaann_p2p.swarm.members.commands import GENERAL
 from giaann_p2p.swarm.wire import messages
 from giaann_p2p.swarm.wire.identity import Peer
 from giaann_p2p.swarm.wire.message import Message
 from giaann_p2p.swarm.wire.messages import decode, encode
 from giaann_p2p.swarm.wire.prompt_messages import Ask, Continued, Cost
+from tests.unit.swarm.members.test_peers_view import NOW, ONE, TWO, Seeing, record
 
 A, B = (Peer(letter * 32) for letter in (b"A", b"B"))
 ANSWER = Continued("", [], [], "end", [], Cost())
@@ -55,10 +60,16 @@ def play(story: Callable[[], Awaitable[None]]) -> None:
         runner.run(main())
 
 
-def answer(oracles: Oracles, search: Callable[[], Awaitable[None]] | None = None) -> SwarmAnswer:
+def answer(
+    oracles: Oracles,
+    search: Callable[[], Awaitable[None]] | None = None,
+    has_rows: Callable[[], bool] = lambda: True,
+) -> SwarmAnswer:
     clock = asyncio.get_running_loop().time
     transport = cast(Transport, oracles)
-    return SwarmAnswer(transport, oracles, clock, "Bees", Manner(), search=search)
+    return SwarmAnswer(
+        transport, oracles, clock, "Bees", Manner(), search=search, has_rows=has_rows
+    )
 
 
 @pytest.mark.parametrize("found", [True, False])
@@ -122,6 +133,91 @@ def test_those_who_stay_away_are_given_up_when_the_patience_ends(error: PeerErro
         with pytest.raises(Unreachable, match="no compute peer could continue"):
             await answer(Oracles(error, 100.0, A)).all()
         assert 45 < asyncio.get_running_loop().time() < 48
+
+    play(story)
+
+
+def test_without_storage_peers_nobody_is_asked_and_the_error_says_what_to_start() -> None:
+    async def story() -> None:
+        oracles, searches = Oracles(NOT_YET, 0.0, A), list[None]()
+
+        async def search() -> None:
+            searches.append(None)
+
+        with pytest.raises(Unreachable) as told:
+            await answer(oracles, search, lambda: False).all()
+        assert str(told.value) == (
+            "no storage peer is in this swarm now, and they hold all that it has learned; restart"
+            " those that were there, each with its original command and data folder, or start one,"
+            " here or on any machine, with `giaann storage --join LINK`"
+        )
+        assert (oracles.asked, len(searches)) == (0, 1)
+        assert asyncio.get_running_loop().time() < 1
+
+    play(story)
+
+
+@pytest.mark.parametrize("comes", [False, True])
+def test_storage_peers_are_looked_for_before_a_prompt_is_given_up(comes: bool) -> None:
+    async def story() -> None:
+        oracles, found = Oracles(NOT_YET, 0.0, A), list[None]()
+
+        async def search() -> None:
+            if comes:
+                found.append(None)
+
+        answering = answer(oracles, search, lambda: bool(found))
+        if comes:
+            assert (await answering.all()).stopped == "end"
+        else:
+            with pytest.raises(Unreachable, match="no storage peer"):
+                await answering.all()
+
+    play(story)
+
+
+def test_there_are_rows_to_read_while_the_directory_has_a_storage_peer() -> None:
+    around = Seeing()
+    around.tell(record(TWO, role="compute", capacity=0, slots=1))
+    peers = ComputePeers(around, lambda: NOW)
+    assert list(peers.loads(0.0)) == [TWO.peer]
+    assert not peers.has_rows()
+    around.tell(record(ONE))
+    assert peers.has_rows()
+    around.tell(record(ONE, 2, state="left"))
+    assert not peers.has_rows()
+
+
+def test_a_prompt_of_a_session_is_given_up_at_once_without_storage_peers() -> None:
+    async def story() -> None:
+        around, loop = Seeing(), asyncio.get_running_loop()
+        around.tell(record(TWO, role="compute", capacity=0, slots=1))
+        found = SimpleNamespace(
+            manifest=SimpleNamespace(spec=SPEC),
+            lookout=SimpleNamespace(time=lambda: NOW),
+            around=around,
+            place=SimpleNamespace(transport=Oracles(NOT_YET, 0.0)),
+            clock=loop.time,
+            commands=GENERAL,
+            join_dht=_nothing,
+        )
+        with pytest.raises(Unreachable, match="no storage peer"):
+            await ask(cast(Session, found), "Bees", Manner()).all()
+
+    play(story)
+
+
+async def _nothing() -> None:
+    pass
+
+
+def test_storage_peers_that_go_meanwhile_are_named_when_the_patience_ends() -> None:
+    async def story() -> None:
+        oracles, loop = Oracles(Unreachable("nobody"), 100.0, A), asyncio.get_running_loop()
+        answering = answer(oracles, has_rows=lambda: loop.time() < 20)
+        with pytest.raises(Unreachable, match="no storage peer is in this swarm now"):
+            await answering.all()
+        assert 45 < loop.time() < 48
 
     play(story)
 
