@@ -13,6 +13,7 @@ import msgspec
 
 from giaann_p2p.errors import DamagedError, UsageError
 from giaann_p2p.net.hive.peer_id import peer_of_address
+from giaann_p2p.plain_faults import fault_of
 from giaann_p2p.store.disk.small_file import read_whole, write_whole
 from giaann_p2p.swarm.wire.link import Link
 
@@ -45,7 +46,9 @@ class SavedLinks:
         try:
             return msgspec.json.decode(data, type=dict[str, str])
         except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-            raise DamagedError(f"{self._file} is damaged ({error}): repair or remove it") from None
+            raise DamagedError(
+                f"{self._file} is damaged ({fault_of(error)}): repair or remove it"
+            ) from None
 
     def save(self, name: str, link: Link) -> None:
         """Save a link under a name; it replaces a link saved under that name before."""

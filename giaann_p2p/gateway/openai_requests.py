@@ -4,7 +4,6 @@ Fields that are not listed are ignored, because programs send many that have no 
 field that is listed is either obeyed or refused by name; none is silently left out.
 """
 
-import re
 import secrets
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal, TypeVar
@@ -15,13 +14,12 @@ from giaann_p2p.errors import PromptError
 from giaann_p2p.gateway.failures import BadField, NoModel
 from giaann_p2p.model.manner import Manner, Sampling
 from giaann_p2p.model.prompt import checked_prompt
+from giaann_p2p.plain_faults import fault_of
 
 USUAL_TOKENS = 80
 """Tokens of an answer whose request does not say how many."""
 _SEEDS = 1 << 62
 _Struct = TypeVar("_Struct", bound=msgspec.Struct)
-_PATH = re.compile(r" - at `\$\.?(?P<path>.*)`$")
-_MISSING = re.compile(r"missing required field `(?P<name>\w+)`")
 _Stop = Annotated[str, msgspec.Meta(min_length=1, max_length=256)]
 _Stops = Annotated[list[_Stop], msgspec.Meta(max_length=16)]
 
@@ -156,19 +154,11 @@ def decoded(body: bytes, kind: type[_Struct]) -> _Struct:
     try:
         return msgspec.json.decode(body, type=kind)
     except msgspec.ValidationError as error:
-        raise _bad_field(str(error)) from None
+        fault = fault_of(error)
+        told = f"{fault.place}: {fault.words}" if fault.place else f"the body: {fault.words}"
+        raise BadField(told, fault.place or None) from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise BadField(f"the body is not JSON: {error}", None) from None
-
-
-def _bad_field(text: str) -> BadField:
-    path = _PATH.search(text)
-    missing = _MISSING.search(text)
-    field = path["path"] if path else ""
-    if missing:
-        field = f"{field}.{missing['name']}" if field else missing["name"]
-    told = text[: path.start()] if path else text
-    return BadField(f"{field}: {told}" if field else told, field or None)
+        raise BadField(f"the body cannot be read: {fault_of(error)}", None) from None
 
 
 def check_model(name: str, model: str) -> None:

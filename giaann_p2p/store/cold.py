@@ -17,6 +17,7 @@ from collections.abc import Iterable, Mapping
 import msgspec
 
 from giaann_p2p.errors import DamagedError, DiskError, StoreError
+from giaann_p2p.plain_faults import fault_of
 from giaann_p2p.store.applied import Applied
 from giaann_p2p.store.codec.parcel import Limits
 from giaann_p2p.store.content import Content
@@ -196,7 +197,7 @@ class ColdRoom:
         try:
             about = msgspec.msgpack.decode(record.payload, type=_About)
         except msgspec.MsgspecError as error:
-            raise DamagedError(f"{files.path(name)} is damaged: {error}") from None
+            raise DamagedError(f"{files.path(name)} is damaged: {fault_of(error)}") from None
         if about.shard != header.number or about.shard >= MOST_SHARDS:
             raise DamagedError(f"{files.path(name)} is damaged: it describes another shard")
         chunks = Applied.from_bytes(about.chunks)

@@ -13,6 +13,7 @@ import msgspec
 
 from giaann_p2p.errors import DamagedError, DiskError, SpecError, StoreError
 from giaann_p2p.model.spec import ModelSpec
+from giaann_p2p.plain_faults import fault_of
 from giaann_p2p.store.disk.files import Files
 from giaann_p2p.store.layout import Layout
 
@@ -98,7 +99,7 @@ def read(files: Files) -> StoreParameters:
     except OSError as error:
         raise DiskError(f"{files.path(NAME)}: {error.strerror}") from None
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, SpecError) as error:
-        raise DamagedError(f"{files.path(NAME)} is damaged: {error}") from None
+        raise DamagedError(f"{files.path(NAME)} is damaged: {fault_of(error)}") from None
 
 
 class _Version(msgspec.Struct):

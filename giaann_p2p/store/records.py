@@ -9,6 +9,7 @@ import numpy as np
 from pyroaring import BitMap
 
 from giaann_p2p.errors import DamagedError
+from giaann_p2p.plain_faults import fault_of
 from giaann_p2p.store.applied import Applied
 from giaann_p2p.store.codec.parcel import Limits, decode, encode
 from giaann_p2p.store.content import Content
@@ -123,4 +124,4 @@ def _decoded(data: memoryview, kind: type[T]) -> T:
     try:
         return msgspec.msgpack.decode(data, type=kind)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise DamagedError(f"a record cannot be decoded: {error}") from None
+        raise DamagedError(f"a record cannot be decoded: {fault_of(error)}") from None

@@ -10,6 +10,7 @@ import msgspec
 
 from giaann_p2p.errors import DatabaseError
 from giaann_p2p.model.spec import ModelSpec
+from giaann_p2p.plain_faults import fault_of
 
 _Counts = dict[int, Annotated[int, msgspec.Meta(ge=1, lt=1 << 53)]]
 
@@ -30,7 +31,8 @@ def read(data: bytes, name: object) -> Extras:
         return msgspec.json.decode(data, type=Extras)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise DatabaseError(
-            f"{name} is damaged ({error}); delete it, and the rest of the database can be read"
+            f"{name} is damaged ({fault_of(error)}); delete it, and the rest of the database can be"
+            " read"
         ) from None
 
 

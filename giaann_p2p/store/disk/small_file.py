@@ -8,6 +8,7 @@ from typing import TypeVar
 import msgspec
 
 from giaann_p2p.errors import DamagedError, DiskError
+from giaann_p2p.plain_faults import fault_of
 from giaann_p2p.store.disk.plain_file import open_draft, open_plain
 
 _MOST_JSON = 1 << 20
@@ -53,7 +54,7 @@ def read_json(path: Path, kind: type[_T]) -> _T | None:
     try:
         return msgspec.json.decode(data, type=kind)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise DamagedError(f"{path} is damaged: {error}; remove it") from None
+        raise DamagedError(f"{path} is damaged: {fault_of(error)}; remove it") from None
 
 
 def write_json(path: Path, value: msgspec.Struct) -> None:

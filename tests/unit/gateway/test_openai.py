@@ -3,6 +3,7 @@
 import asyncio
 import json
 import math
+import re
 from collections.abc import Iterator
 from functools import partial
 from typing import Any
@@ -218,6 +219,7 @@ def test_a_wrong_field_is_named(words: Served, given: dict[str, object], field: 
         client.completions.create(**({"model": "bees", "prompt": "Bees"} | given))  # type: ignore[call-overload]
     assert error.value.param == field
     assert error.value.type == "invalid_request_error"
+    assert "Expected" not in str(error.value)
     assert words.backend.now == 0
 
 
@@ -239,8 +241,9 @@ def test_unknown_fields_are_ignored_and_greedy_ones_taken(words: Served) -> None
 
 @pytest.mark.parametrize("body", [b"", b"[1", b"{}", b"[]", b"\xff", b"[" * 100_000])
 def test_a_body_that_is_no_request_is_a_bad_request(words: Served, body: bytes) -> None:
-    with client_of(words) as client, pytest.raises(openai.BadRequestError):
+    with client_of(words) as client, pytest.raises(openai.BadRequestError) as error:
         client.post("/completions", content=body, cast_to=object)
+    assert not re.search("Expected|Object|malformed|Input|codec", str(error.value))
 
 
 @pytest.mark.parametrize(

@@ -47,7 +47,7 @@ def test_a_record_is_kept(tmp_path: Path) -> None:
     folder.keep(record)
     assert folder.record() == record
     (tmp_path / "swarm.json").write_text("{}")
-    with pytest.raises(DamagedError, match=r"swarm\.json is damaged"):
+    with pytest.raises(DamagedError, match=r"swarm\.json is damaged: spec is missing"):
         folder.record()
 
 

@@ -172,8 +172,8 @@ def test_a_deed_of_another_store_is_told_by_its_files(disk: FakeDisk) -> None:
     [
         ({"layout": {"shards": 3}}, "shards must be a power of two"),
         ({"spec": {"rules": 2}}, "rules must be 1"),
-        ({"id": 5}, "Expected `str`"),
-        ({"what": 5}, "unknown field"),
+        ({"id": 5}, "id must be a text, not a whole number"),
+        ({"what": 5}, "what is not known here"),
     ],
 )
 def test_a_deed_that_breaks_a_rule_is_damaged(
