@@ -1,6 +1,8 @@
 """Three newcomers take all they can and vanish: what the five others had learned is there again.
 
-More newcomers, moments and rounds: python -m tests.e2e.newcomers --newcomers 3 5 10 --rounds 5
+More newcomers, moments and rounds:
+
+    python -m tests.e2e.newcomers --newcomers 3 5 10 --kept memory disk --rounds 5
 """
 
 import os
