@@ -3,9 +3,10 @@
 1. A read of a few short rows is answered in the loop: it needs only memory, and no lock.
 2. Everything else runs in a thread, because it may wait for the store, read the disk, or take long.
    The number of waiting questions is bounded, in all and for each peer. Offers of whole shards run
-   one at a time, and so do digests, proofs and lists of nouns: each of the two kinds occupies one
-   thread at most. A question that a thread has begun counts until the thread is done, even if its
-   asker has gone; one that no thread has begun is then dropped.
+   one at a time, and so do digests, proofs and lists of nouns, and requests for carried deltas:
+   each of the three kinds occupies one thread at most. A question that a thread has begun counts
+   until the thread is done, even if its asker has gone; one that no thread has begun is then
+   dropped.
 3. The states of the shards are captured before a thread reads rows. If a shard of these rows has
    left memory meanwhile, they are read again, because they would look as if never learned.
 """
@@ -29,6 +30,7 @@ from giaann_p2p.swarm.wire.messages import (
     AskPart,
     AskProof,
     Compare,
+    FetchCarried,
     Offer,
     Read,
     Refusal,
@@ -77,6 +79,7 @@ class Answering:
         self._shards = store.layout.shards
         self._answers = Answers(store, state_of, me, orphans, carried)
         self._offering, self._digesting = asyncio.Lock(), asyncio.Lock()
+        self._carrying = asyncio.Lock()
         self._working: dict[asyncio.Future[Message], _Asked] = {}
         self._of_peers = Counter[bytes]()
 
@@ -148,6 +151,8 @@ class Answering:
             return self._in_turn(self._offering, asked)
         if isinstance(question, AskDigests | AskProof | AskNouns):
             return self._in_turn(self._digesting, asked)
+        if isinstance(question, FetchCarried):
+            return self._in_turn(self._carrying, asked)
         return self._in_thread(asked)
 
     def _in_turn(self, lock: asyncio.Lock, asked: _Asked) -> asyncio.Task[Message]:

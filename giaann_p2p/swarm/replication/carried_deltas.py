@@ -9,7 +9,6 @@ tells to fetch it see it. The room has half for all senders that have standing a
 others, because a stranger may have any number of names.
 """
 
-from threading import Lock
 from typing import NamedTuple
 
 import numpy as np
@@ -61,7 +60,6 @@ class CarriedDelta:
         """Its size in memory, in bytes: an estimate."""
         self._checks = checks
         self._unpacked: _Unpacked | DamagedError | None = None
-        self._unpacking = Lock()
 
     def piece(self, shards: Shards) -> Piece:
         """Cut out the rows of some shards; DamagedError if the delta is malformed."""
@@ -77,13 +75,12 @@ class CarriedDelta:
         return Piece(self.carry.job, self.carry.chunk, named, encode(part), seal)
 
     def _rows(self) -> _Unpacked:
-        """Unpack the delta once, by whichever thread comes first."""
-        with self._unpacking:
-            if self._unpacked is None:
-                try:
-                    self._unpacked = self._unpack()
-                except DamagedError as error:
-                    self._unpacked = error
+        """Unpack the delta, or fail to, once."""
+        if self._unpacked is None:
+            try:
+                self._unpacked = self._unpack()
+            except DamagedError as error:
+                self._unpacked = error
         if isinstance(self._unpacked, DamagedError):
             raise DamagedError(str(self._unpacked))
         return self._unpacked
@@ -101,7 +98,7 @@ class CarriedDelta:
 class CarriedDeltas:
     """The deltas that one peer carries.
 
-    Other threads may call `piece`; everything else is called by one thread.
+    One other thread at a time may call `piece`; everything else is called by one thread.
     """
 
     def __init__(self, checks: DeltaChecks, capacity: int) -> None:

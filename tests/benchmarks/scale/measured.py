@@ -133,7 +133,7 @@ def _cutting(peers: int) -> float:
     told, seal = packed(everything, lesson.layout.shards), lesson.seal(everything)
     carry = Carry(JOB, 0, told, lesson.whole, seal)
     checks = DeltaChecks(ANY, lesson.layout, anything)
-    carried = CarriedDelta(carry, placed.peers[0], True, checks, 0.0)
+    carried = CarriedDelta(carry, checks, 0.0)
     carried.piece(placed.shards_of(placed.peers[0]))  # it is unpacked once
 
     def some() -> None:

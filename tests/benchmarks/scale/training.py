@@ -113,7 +113,7 @@ def pushed(peers: int, sentences: int) -> Pushes:
         sent += HEADER + len(encoded(call.message))
         received += HEADER + len(encoded(answer))
         if isinstance(call.message, Carry):
-            carried[call.peer] = CarriedDelta(call.message, call.peer, True, checks, 0.0)
+            carried[call.peer] = CarriedDelta(call.message, checks, 0.0)
         elif isinstance(call.message, PushFrom) and call.message.source != call.peer:
             asked = unpacked(call.message.shards, lesson.layout.shards)
             piece = carried[call.message.source].piece(asked)

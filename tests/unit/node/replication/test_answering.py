@@ -17,6 +17,7 @@ from giaann_p2p.store.applied import Applied
 from giaann_p2p.store.store import Store
 from giaann_p2p.store.transfer import Manifest
 from giaann_p2p.swarm.replication.answers import Answers
+from giaann_p2p.swarm.wire.identity import Peer
 from giaann_p2p.swarm.wire.message import Message
 from giaann_p2p.swarm.wire.messages import (
     AskDigests,
@@ -24,6 +25,7 @@ from giaann_p2p.swarm.wire.messages import (
     Compare,
     Compared,
     Fetch,
+    FetchCarried,
     Offer,
     Offered,
     Part,
@@ -161,7 +163,14 @@ def test_who_stops_waiting_makes_room_and_leaves_no_thread_behind() -> None:
     play(story, Options(waiting=1))
 
 
-def test_what_nobody_waits_for_any_more_fills_no_queue_and_is_not_worked_at() -> None:
+@pytest.mark.parametrize(
+    "asking",
+    [Offer, lambda number: FetchCarried(bytes(16), number, SHARDS_OF_ALL, Peer(bytes(32)))],
+    ids=["offers", "carried rows"],
+)
+def test_what_nobody_waits_for_any_more_fills_no_queue_and_is_not_worked_at(
+    asking: Callable[[int], Message],
+) -> None:
     async def main() -> None:
         place, begun, go = Place(Options(waiting=4)), list[Message](), threading.Event()
 
@@ -174,17 +183,17 @@ def test_what_nobody_waits_for_any_more_fills_no_queue_and_is_not_worked_at() ->
         with ThreadPoolExecutor(2) as threads:
             place.answering._executor = threads
             for shard in range(50):
-                asked = asyncio.ensure_future(place.answering.to(Offer(shard)))
+                asked = asyncio.ensure_future(place.answering.to(asking(shard)))
                 await asyncio.sleep(0.001)
                 asked.cancel()
                 await asyncio.gather(asked, return_exceptions=True)
                 assert threads._work_queue.qsize() <= 4
-            assert begun == [Offer(0)]  # one offer at a time
+            assert begun == [asking(0)]  # one at a time
             assert place.answering.busy
             go.set()
             await place.answering.end()
-            assert begun == [Offer(0)]
-            assert await place.answering.to(Offer(1)) == LearnAck()
+            assert begun == [asking(0)]
+            assert await place.answering.to(asking(1)) == LearnAck()
 
     asyncio.run(main())
 

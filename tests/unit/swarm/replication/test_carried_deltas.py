@@ -1,7 +1,6 @@
 """Deltas that a peer carries for those who hold their shards."""
 
 import struct
-import threading
 from itertools import combinations
 
 import numpy as np
@@ -264,22 +263,6 @@ def test_other_rows_than_were_signed_are_not_passed_on() -> None:
     piece = kept.piece(AUTHOR, JOB, 1, WHOLE[:3])  # its courier checks no signature
     with pytest.raises(MessageError, match="did not sign"):
         CHECKS.check(Update.received(JOB, 1, WHOLE[:3], piece.parcel, LIMITS, piece.seal))
-
-
-def test_threads_cut_pieces_at_the_same_time() -> None:
-    kept = CarriedDeltas(CHECKS, 1 << 30)
-    keep(kept, 3, AUTHOR)
-    found = list[bytes]()
-
-    def cut() -> None:
-        found.append(kept.piece(AUTHOR, JOB, 3, WHOLE[:3]).parcel)
-
-    threads = [threading.Thread(target=cut) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert found == [LESSONS.parcel(3, WHOLE[:3])] * 8
 
 
 # At a storage peer.
