@@ -26,6 +26,7 @@ from giaann_p2p.swarm.wire.actions import Action, Apply, Call, Reply
 from giaann_p2p.swarm.wire.identity import Peer, name_of
 from giaann_p2p.swarm.wire.message import Message
 from giaann_p2p.swarm.wire.messages import (
+    NO_SOURCE,
     SOURCE,
     Carried,
     Carry,
@@ -115,7 +116,7 @@ class Pushes:
     def _check_source(self, sender: Peer, source: Peer, now: float) -> None:
         """Raise MessageError unless rows may be fetched from a peer for a pushing peer."""
         if source != self._replicas.me and source not in self._others.members(now):
-            raise MessageError(f"this peer knows no storage peer {name_of(source)}")
+            raise MessageError(f"{NO_SOURCE}: this peer knows no storage peer {name_of(source)}")
         if self._fetching[sender] >= _MOST_FETCHING:
             raise MessageError("too many updates of yours are being fetched already")
 

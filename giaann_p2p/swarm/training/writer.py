@@ -340,18 +340,25 @@ class Writer:
             if courier != peer:
                 self._apart.worked(courier, peer)
                 self._apart.worked(courier, courier)
-        elif isinstance(answer, Refusal) and not answer.is_of_source:
-            chunk.refused.add(peer)
-            chunk.failed(peer, now, answer.again)
-        elif isinstance(answer, Pushed):  # it no longer holds the rest, or got rows in part
-            chunk.unable.add(peer)
         else:
-            self._blame(chunk, courier, peer, now)
+            self._failed(chunk, peer, courier, answer, now)
         return self._next(chunk, [peer, *chunk.couriers.waiting], now)
 
-    def _blame(self, chunk: PushedChunk, courier: Peer, peer: Peer, now: float) -> None:
+    def _failed(
+        self, chunk: PushedChunk, peer: Peer, courier: Peer, answer: Message | None, now: float
+    ) -> None:
         """Decide whose fault it is that a peer did not get its rows from a courier."""
+        if isinstance(answer, Refusal) and not (answer.is_of_source or answer.knows_no_source):
+            chunk.refused.add(peer)  # it is busy, or full
+            chunk.failed(peer, now, answer.again)
+            return
+        if isinstance(answer, Pushed):  # it no longer holds the rest, or got rows in part
+            chunk.unable.add(peer)
+            return
         self._apart.failed(courier, peer, now)
+        if isinstance(answer, Refusal) and answer.knows_no_source:
+            chunk.unable.add(peer)
+            return
         carried = chunk.couriers.has(courier)
         if failed := chunk.couriers.blamed(courier, peer):
             chunk.unable -= failed

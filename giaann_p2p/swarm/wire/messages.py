@@ -46,6 +46,8 @@ BUSY = "busy"
 """Prefix of the reason of a temporary refusal, after which the same question may succeed later."""
 SOURCE = "source"
 """Prefix of the reason why rows could not be fetched, which may be the fault of their source."""
+NO_SOURCE = "unknown source"
+"""Prefix of the reason why rows were not fetched: the sender does not know their source."""
 MOST_AGAIN = 300
 """Maximum retry delay that a refusal may ask for, in seconds."""
 _HALF = NEURON_BYTES // 2
@@ -430,6 +432,11 @@ class Refusal(Message, frozen=True, tag="refused"):
     def is_of_source(self) -> bool:
         """Whether rows could not be fetched from the peer that a `PushFrom` named."""
         return self.reason.startswith(SOURCE)
+
+    @property
+    def knows_no_source(self) -> bool:
+        """Whether the sender does not know the peer that a `PushFrom` named."""
+        return self.reason.startswith(NO_SOURCE)
 
 
 AnyMessage = (

@@ -395,3 +395,15 @@ def test_each_part_of_the_rows_has_its_own_tries() -> None:
         couriers.sent(peer, WHOLE[1:2], NOW + 1)
         couriers.declined(peer)
     assert couriers.left.tolist() == [1, 2, 3]
+
+
+def test_who_does_not_know_the_courier_gets_its_rows_from_here() -> None:
+    one = Writing(A, B, C, few=0)
+    one.push(3)
+    one.answer(A, Carried())
+    one.answer(B, Refusal("unknown source: this peer knows no storage peer A"))
+    assert {call.peer: type(call.message) for call in one.calls} == {
+        A: PushFrom, B: Push, C: PushFrom
+    }  # fmt: skip
+    assert one.writer._apart.holds(A, B, NOW)
+    assert not one.writer._apart.holds(A, A, NOW)
