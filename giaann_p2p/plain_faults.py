@@ -23,7 +23,7 @@ _UNITS = {"str": "character", "bytes": "byte", "array": "entry", "object": "fiel
 
 
 class Fault(NamedTuple):
-    """What is wrong, and where."""
+    """A fault in a document, and its place."""
 
     place: str
     """The field, as in `messages[0].role`; empty for the whole."""

@@ -11,7 +11,7 @@ from typer import BadParameter
 
 
 class Problem(NamedTuple):
-    """What a validator found."""
+    """A problem that a validator reports."""
 
     kind: str
     value: object
@@ -27,7 +27,7 @@ _WORDS: dict[str, Callable[[Problem], str]] = {
     "greater_than_equal": lambda problem: f"must be {_number(problem.limits['ge'])} or more",
     "less_than_equal": lambda problem: f"must be {_number(problem.limits['le'])} or less",
 }
-"""What is wanted instead, by the validator's name of the problem."""
+"""The words for each kind of problem, by the validator's name of it."""
 
 
 def worded(error: BadParameter) -> BadParameter:

@@ -49,9 +49,8 @@ _HELD_BACK = 1.0
 class Reception:
     """Entry point for the requests of other peers to a storage peer.
 
-    `take` receives each update with its ticket and sender, and `carry` each delta that this peer is
-    asked to carry, which it answers; `fullness` returns the used fraction of
-    the store's queue, where 1 means full.
+    `take` receives each update with its ticket and sender. `carry` answers a sender that asks this
+    peer to carry a delta. `fullness` returns the used fraction of the store's queue; 1 means full.
     """
 
     def __init__(

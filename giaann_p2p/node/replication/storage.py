@@ -11,6 +11,7 @@
 import asyncio
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import partial
 
 import msgspec
@@ -246,7 +247,11 @@ class StorageNode:
 
     async def _ask_itself(self, call: Call) -> None:
         """Answer a call to this peer: for its own rows of a delta that it carries."""
-        self._answered(call.number, await self.answering.to(call.message))
+        answer = None
+        with suppress(TimeoutError):
+            async with asyncio.timeout(call.timeout):
+                answer = await self.answering.to(call.message)
+        self._answered(call.number, answer)
 
     async def _weigh(self, action: TakeFingerprints) -> None:
         work = partial(weighed, self._store, action.shards.tolist(), action.salt)

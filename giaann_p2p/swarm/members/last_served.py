@@ -19,7 +19,7 @@ class LastServed:
 
     def __init__(self, directory: Directory, layout: Layout) -> None:
         self.missing = _NOTHING
-        """What the peer's record is to tell; nothing while a storage peer serves a shard."""
+        """The entry for this peer's record; empty while a storage peer serves a shard."""
         self._directory, self._layout = directory, layout
         self._version: int | None = None  # of the directory at the last look
         self._serves = False  # whether a storage peer served a shard at the last look

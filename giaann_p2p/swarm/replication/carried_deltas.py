@@ -4,9 +4,9 @@ A learner sends a delta once, to one of its holders, the *courier*. All holders 
 from there (see `couriers`). The courier need not be trusted, since rows carry their authors'
 signatures, and it promises nothing: if it ends or needs the room, the learner finds another one.
 
-Nobody is trusted here either: whatever a sender has carried, only holders that the same sender
-tells to fetch it see it. The room has half for all senders that have standing and half for all
-others, because a stranger may have any number of names.
+The senders are not trusted either. A delta is found under its sender's name only, and a holder asks
+for it only if that sender tells it to. Half of the room is for senders with standing and half for
+all others, because a stranger may have any number of names.
 """
 
 from typing import NamedTuple

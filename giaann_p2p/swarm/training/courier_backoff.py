@@ -1,8 +1,9 @@
 """Pairs of peers of which one could not fetch rows from the other, and is not told to for a while.
 
-Who is at fault is not known: the courier may not send the rows, or the other may not take them. So
-only the pair is avoided, and a hostile peer spoils no pair of honest ones. A peer that is paired
-with itself carried nothing, or failed so many holders that the fault was its own.
+It is unknown which of the two is at fault: the courier may not send the rows, or the holder may not
+take them. So only the pair is avoided, and a hostile peer cannot spoil a pair of honest ones. A
+peer that is paired with itself did not carry the rows at all, or failed so many holders that the
+fault was its own.
 """
 
 from giaann_p2p.backoff import Backoff

@@ -107,7 +107,6 @@ class Couriers:
         """Record that the peer that rows were sent to does not carry them, as far as is known."""
         if peer in self._sent:
             self._failed(self._sent.pop(peer))
-        self._late.pop(peer, None)
 
     def way(
         self, peer: Peer, shards: Shards, may: Callable[[Peer], bool]

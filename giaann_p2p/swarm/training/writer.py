@@ -234,7 +234,7 @@ class Writer:
         return acts + self._waiting(now) if has_freed else acts
 
     def _may_carry(self, chunk: PushedChunk, now: float, peer: Peer) -> bool:
-        """Return whether a peer may be asked to carry a chunk: it did so well for the holders."""
+        """Return whether a peer may carry a chunk: most holders could fetch from it lately."""
         if not self._others.not_suspected(peer, now) or self._apart.holds(peer, peer, now):
             return False
         cannot = sum(self._apart.holds(peer, holder, now) for holder in chunk.lacking)

@@ -122,8 +122,8 @@ class Carried(Message, frozen=True, tag="carried"):
 class FetchCarried(Message, frozen=True, tag="fetch carried"):
     """Request for the rows of some shards that the receiver carries for a sender of `Carry`.
 
-    The answer is `Fetched`. What the receiver itself has applied is requested by `Fetch`, because
-    other rows may be carried under a chunk's name than those that were learned.
+    The answer is `Fetched`. `Fetch` never returns carried rows: a hostile sender can have other
+    rows carried under the name of a chunk that the receiver has applied.
     """
 
     job: Job

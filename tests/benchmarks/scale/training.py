@@ -1,4 +1,4 @@
-"""What it takes to bring a chunk to its holders, and how many chunks that lets through."""
+"""The cost of bringing a chunk to its holders, and the rate of sentences that it allows."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
@@ -147,7 +147,7 @@ def _answer(question: Message) -> Message:
 
 
 class _Around:
-    """What is known where all peers answer."""
+    """A view of a swarm in which all peers answer."""
 
     def __init__(self, placed: Placement) -> None:
         self._placed = placed

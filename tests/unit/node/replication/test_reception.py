@@ -14,7 +14,7 @@ from giaann_p2p.node.members.gate import Gate
 from giaann_p2p.node.replication.answering import Answering
 from giaann_p2p.node.replication.reception import Reception
 from giaann_p2p.swarm.wire.actions import Reply
-from giaann_p2p.swarm.wire.messages import Carried, Push, Pushed, decode, encode
+from giaann_p2p.swarm.wire.messages import Carried, Carry, Push, Pushed, decode, encode
 from giaann_p2p.swarm.wire.messages import Refusal as Refused_
 
 PEER = bytes(32)
@@ -147,5 +147,16 @@ def test_who_fills_all_the_room_leaves_some_for_others_and_has_less_while_they_w
         for ticket in desk.tickets:
             desk.reception.reply(Reply(ticket, Pushed(b"")))
         await asyncio.gather(*tasks)
+
+    play(story)
+
+
+@pytest.mark.parametrize("is_open", [False, True])
+def test_nothing_is_carried_before_the_other_peers_are_known(is_open: bool) -> None:
+    async def story(desk: Desk) -> None:
+        desk.reception.open = is_open
+        answer = desk.reception.answer(PEER, encode(Carry(bytes(16), 1, b"", b"")))
+        assert not isinstance(answer, bytes)
+        assert isinstance(decode(await answer), Carried if is_open else Refused_)
 
     play(story)

@@ -12,7 +12,7 @@ from giaann_p2p.net.errors import Refused as Turned
 from giaann_p2p.node.options import Options
 from giaann_p2p.swarm.members import standing
 from giaann_p2p.swarm.replication import known_sets
-from giaann_p2p.swarm.wire.actions import Drop
+from giaann_p2p.swarm.wire.actions import Call, Drop
 from giaann_p2p.swarm.wire.message import Message
 from giaann_p2p.swarm.wire.messages import Push, Pushed, Refusal, decode, encode
 from giaann_p2p.swarm.wire.replica import ReplicaState
@@ -457,5 +457,18 @@ def test_what_was_known_of_shards_is_known_to_who_comes_back() -> None:
         await house.die()
         house.come_back()
         assert [*house.node.core.known.of()] == ALL.tolist()
+
+    play(story)
+
+
+def test_a_peer_does_not_wait_for_ever_for_what_it_carries_itself(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def story(town: Town) -> None:
+        node, answers = town.add().node, list[tuple[int, Message | None]]()
+        monkeypatch.setattr(node, "_answered", lambda *answer: answers.append(answer))
+        monkeypatch.setattr(node.answering, "to", lambda question: asyncio.Event().wait())
+        await node._ask_itself(Call(7, node.me, LearnAck(), 2.0))
+        assert answers == [(7, None)]
 
     play(story)

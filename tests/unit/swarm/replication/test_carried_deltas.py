@@ -142,6 +142,13 @@ def test_the_oldest_make_room() -> None:
     assert chunks(kept) == [1, 2, 3]
 
 
+def test_a_delta_that_replaces_its_senders_own_needs_no_more_room() -> None:
+    kept = CarriedDeltas(TERMS, 8 * 2 * SIZE)
+    for chunk in (1, 2, 2, 2):
+        keep(kept, chunk)
+    assert chunks(kept) == [1, 2]
+
+
 def test_there_are_never_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_MOST", 2)
     kept = CarriedDeltas(TERMS, 1 << 30)
@@ -351,3 +358,16 @@ def test_a_tick_forgets_what_is_old() -> None:
     side.core.carry(AUTHOR, carry(), NOW)
     side.do(side.core.tick(NOW + module._KEPT), NOW + module._KEPT)
     assert chunks(side.core.carried) == []
+
+
+def test_a_newcomers_delta_is_in_the_newcomers_half_of_the_room() -> None:
+    side = side_of()
+    side.around.newcomers = {AUTHOR}
+    side.core.carry(AUTHOR, carry(), NOW)
+    assert [len(side.core.carried._of[stands]) for stands in (True, False)] == [0, 1]
+
+
+def test_a_courier_that_its_own_view_lacks_takes_its_rows() -> None:
+    side = Side(A, Around(B, C), store(WHOLE.tolist()), delta_checks=CHECKS)
+    side.core.carry(AUTHOR, carry(), NOW)
+    assert told(side, 0, 2) == Pushed(packed(shards(0, 2), SHARDS))

@@ -407,3 +407,11 @@ def test_who_does_not_know_the_courier_gets_its_rows_from_here() -> None:
     }  # fmt: skip
     assert one.writer._apart.holds(A, B, NOW)
     assert not one.writer._apart.holds(A, A, NOW)
+
+
+def test_a_courier_is_told_first_even_if_it_was_not_first_in_turn() -> None:
+    one = all_alike()
+    one.answer(carry(one), Refusal("no"))
+    second = carry(one)
+    one.answer(second, Carried())
+    assert next(iter(asked(one))) == second
