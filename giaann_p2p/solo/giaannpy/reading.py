@@ -1,7 +1,6 @@
 """Reads a whole database into memory, as deltas: nothing is learned before all of it is sound."""
 
 import hashlib
-import pickle
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -125,14 +124,15 @@ def check_model(spec: ModelSpec) -> None:
 
 
 def _check_vocabulary(source: Path, files: _Hasher, known: Tokeniser) -> None:
-    for name, named in (
-        (folder.CONCEPTS, vocabulary.concepts_named(known)),
-        (folder.FEATURES, vocabulary.features_named(known)),
+    concepts, features = vocabulary.written(known)
+    for name, usual, named in (
+        (folder.CONCEPTS, concepts, vocabulary.concepts_named),
+        (folder.FEATURES, features, vocabulary.features_named),
     ):
         file = source / name
         data = files.read(file, MOST_PICKLE)
-        if data != pickle.dumps(named, protocol=4):  # what GIAANNpy writes need not be unpacked
-            vocabulary.check_names(dictionary(data, file), named, file)
+        if data != usual:  # what GIAANNpy writes need not be unpacked
+            vocabulary.check_names(dictionary(data, file), named(known), file)
 
 
 def _delimiters(source: Path, files: _Hasher, known: Tokeniser, found: Database) -> Delta:

@@ -4,7 +4,9 @@ A concept's number is that of its token. Feature 0 is the prime feature, and tha
 token's number plus 1.
 """
 
+import pickle
 from collections.abc import Mapping
+from functools import lru_cache
 
 from giaann_p2p.errors import DatabaseError
 from giaann_p2p.model.subwords.tokeniser import TOKENS, VOCABULARY, Tokeniser
@@ -30,6 +32,16 @@ def features_named(known: Tokeniser) -> dict[str, int]:
     """Return the number of each feature by name, in order."""
     after = {name: token + 1 for name, token in concepts_named(known).items()}
     return {_PRIME_NAME: PRIME_FEATURE} | after
+
+
+@lru_cache(maxsize=1)
+def written(known: Tokeniser) -> tuple[bytes, bytes]:
+    """Return the files of the two dictionaries as the reference writes them.
+
+    They are the same for all databases, and making them takes longer than reading a small one.
+    """
+    concepts, features = concepts_named(known), features_named(known)
+    return pickle.dumps(concepts, protocol=4), pickle.dumps(features, protocol=4)
 
 
 def check_names(

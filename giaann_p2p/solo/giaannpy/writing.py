@@ -129,8 +129,10 @@ def _write(
 
 
 def _write_names(made: Path, tokens: Tokeniser) -> None:
-    _write_pickle(made / folder.CONCEPTS, vocabulary.concepts_named(tokens))
-    _write_pickle(made / folder.FEATURES, vocabulary.features_named(tokens))
+    for name, file in zip(
+        (folder.CONCEPTS, folder.FEATURES), vocabulary.written(tokens), strict=True
+    ):
+        (made / name).write_bytes(file)
 
 
 def _write_pickle(path: Path, content: object) -> None:
