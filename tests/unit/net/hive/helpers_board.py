@@ -1,5 +1,6 @@
 """A swarm for boards, and the records on them."""
 
+import asyncio
 from collections.abc import Callable
 from typing import Any
 
@@ -9,7 +10,7 @@ from giaann_p2p.node.clock import Clock
 from giaann_p2p.store.layout import Layout
 from giaann_p2p.swarm.wire.identity import Identity
 from giaann_p2p.swarm.wire.record import Announcement, next_sequence, signed_as
-from tests.unit.net.hive.helpers import Place
+from tests.unit.net.hive.helpers import Place, until
 
 SWARM = bytes(range(32))
 LAYOUT = Layout(shards=8)
@@ -42,3 +43,31 @@ async def board(
     host = host or await place.host()
     found = seeds or (lambda: place.hosts[0].addresses)
     return await HiveBoard.start(host, swarm, LAYOUT, found, lambda: clock() + ahead)
+
+
+CLOCK = Clock()
+
+
+def flat(brought: list[list[bytes]]) -> list[bytes]:
+    """Return what all have brought together, each record once."""
+    return sorted({record for records in brought for record in records})
+
+
+def all_of(place: Place) -> tuple[str, ...]:
+    """Return where all hosts are."""
+    return tuple(address for host in place.hosts for address in host.addresses)
+
+
+async def settled(*boards: HiveBoard) -> None:
+    """Have nobody join by itself any more, and nothing be under way."""
+    for one in boards:
+        await one._tried.wait()
+        assert one._joining is not None
+        one._joining.cancel()
+    await asyncio.gather(*[one._joining for one in boards if one._joining], return_exceptions=True)
+    await until(lambda: not any(one._searches for one in boards))
+    await asyncio.sleep(0.2)  # calls of searches that ended before
+
+
+async def all_closed(*boards: HiveBoard) -> None:
+    await asyncio.gather(*[one.close() for one in boards])

@@ -22,7 +22,7 @@ from giaann_p2p.swarm.wire.messages import (
 )
 from giaann_p2p.swarm.wire.shardset import packed, unpacked
 from tests.helpers_swarm import JOB, LESSONS, MESSAGES, NOW, SHARDS, A, B, C, D, sealed, shards
-from tests.unit.swarm.training.test_writer import ALL, Writing
+from tests.unit.swarm.training.helpers_writer import ALL, Writing
 
 PEERS = [Peer(bytes([65 + n]) * 32) for n in range(16)]
 WHOLE = shards(*range(SHARDS))

@@ -12,7 +12,7 @@ from giaann_p2p.swarm.wire.identity import Peer
 from giaann_p2p.swarm.wire.message import Message
 from giaann_p2p.swarm.wire.messages import Carried, Carry, Push, Pushed, PushFrom, Refusal
 from tests.helpers_swarm import JOB, NOW, SHARDS, A, B, C, D, sealed
-from tests.unit.swarm.training.test_writer import ALL, EVERY, Writing, asked
+from tests.unit.swarm.training.helpers_writer import ALL, EVERY, Writing, asked
 
 MEGABIT = 1e6 / 8
 

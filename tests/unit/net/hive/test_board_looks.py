@@ -1,0 +1,267 @@
+"""Looks at a board that real hosts keep together: whom they ask, and whom they believe."""
+
+import asyncio
+import os
+import signal
+from functools import partial
+
+import pytest
+from hivemind.dht.routing import DHTID
+from hivemind.p2p import PeerID
+from hivemind.p2p.p2p_daemon_bindings.utils import P2PHandlerError
+
+from giaann_p2p.net.errors import Unreachable
+from giaann_p2p.net.hive import board as module
+from giaann_p2p.net.hive import guard
+from giaann_p2p.net.hive.peer_id import libp2p_id
+from giaann_p2p.net.hive.shelf import MOST_PLACE
+from giaann_p2p.swarm.wire.identity import Identity
+from tests.unit.net.hive.helpers import Place, hosts, until
+from tests.unit.net.hive.helpers_board import (
+    CLOCK,
+    all_closed,
+    all_of,
+    board,
+    flat,
+    record,
+    settled,
+)
+
+
+def test_the_answers_of_liars_are_told_as_theirs() -> None:
+    async def story(place: Place) -> None:
+        boards = [await board(place) for _ in range(2)]
+        await until(lambda: all(one.nodes for one in boards))
+        liar = boards[0]
+        good = record(place.hosts[1].identity, CLOCK())
+        key = liar._shelf.key("storage", place.hosts[1].me)
+        ghost = Identity.from_seed(bytes(32)).peer
+        wrong = [b"rubbish", record(place.hosts[1].identity, CLOCK(), swarm_id=bytes(32))]
+        shelf, node = liar._shelf, liar._node
+        honest = shelf.get
+        shelf.get = lambda asked, now: [*wrong, good] if asked == key else []  # type: ignore[method-assign]
+        table = node.protocol.routing_table
+        table.add_or_update_node(DHTID.from_bytes(bytes(20)), PeerID(libp2p_id(ghost)))
+        table.add_or_update_node(DHTID.from_bytes(b"\1" * 20), PeerID(b"\x12\x20" + bytes(32)))
+        assert await boards[1].look("storage") == [[*wrong, good]]
+        assert boards[1].nodes == 1
+        assert not boards[1]._node.blacklist.banned_peers  # nobody was asked who is not there
+        shelf.get = honest  # type: ignore[method-assign]
+        await all_closed(*boards)
+
+    hosts(story)
+
+
+def test_a_node_that_answers_with_a_flood_hides_nobodys_records() -> None:
+    async def story(place: Place) -> None:
+        boards = [await board(place) for _ in range(3)]
+        await until(lambda: all(one.nodes == 2 for one in boards))
+        honest = [record(host.identity, CLOCK()) for host in place.hosts[1:]]
+        for one, mine in zip(boards[1:], honest, strict=True):
+            await one.post("storage", mine, 30)
+        flood = [n.to_bytes(64, "big") + honest[0][64:] for n in range(17_000)]
+        shelf = boards[0]._shelf
+        first = shelf.keys("storage")[0]
+        shelf.get = lambda key, now: flood[:9000] if key == first else []  # type: ignore[method-assign]
+        brought = await boards[1].look("storage")
+        for mine in honest:
+            assert any(mine in records and len(records) <= 2 for records in brought)
+        assert max(map(len, brought)) < 4000
+        shelf.get = lambda key, now: [b""] * 500_000 if key == first else []  # type: ignore[method-assign]
+        assert max(map(len, await boards[1].look("storage"))) <= (MOST_PLACE >> 7) + 256
+        await all_closed(*boards)
+
+    hosts(story)
+
+
+def test_who_had_more_and_stalls_then_holds_up_nobody_else(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def story(place: Place) -> None:
+        one = await board(place)
+        await settled(one)
+        asked: list[str] = []
+
+        async def nearest(keys: list[bytes]) -> dict[bytes, list[PeerID]]:
+            (finding,) = one._guard.findings  # type: ignore[union-attr]
+            finding.answers = 1
+            finding.cut.update({"liar": keys, "honest": keys})
+            return {}
+
+        async def call_find(node: str, keys: list[DHTID]) -> None:
+            asked.append(node)
+            await asyncio.sleep(1000 if node == "liar" else 0)
+
+        monkeypatch.setattr(module, "_WITHIN", 0.5)
+        monkeypatch.setattr(one, "_nearest", nearest)
+        monkeypatch.setattr(one._node.protocol, "call_find", call_find)
+        assert await one.look("storage") == []
+        assert sorted(asked) == ["honest"] * 16 + ["liar"]
+        await all_closed(one)
+
+    hosts(story)
+
+
+def test_after_a_search_a_look_asks_two_nodes_until_one_does_not_answer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def story(place: Place) -> None:
+        boards = [await board(place) for _ in range(4)]
+        one, asked = boards[0], list[PeerID]()
+        await until(lambda: one.nodes == 3)
+        call_find = one._node.protocol.call_find
+
+        async def noted(node: PeerID, keys: list[DHTID]) -> object:
+            asked.append(node)
+            return None if node in deaf else await call_find(node, keys)
+
+        deaf: set[PeerID] = set()
+        monkeypatch.setattr(one._node.protocol, "call_find", noted)
+        mine = record(boards[1]._host.identity, CLOCK())
+        await boards[1].post("storage", mine, 30)
+        assert flat(await one.look("storage")) == [mine]  # a search
+        asked.clear()
+        assert flat(await one.look("storage")) == [mine]
+        assert len(asked) == len({*asked}) == 2
+        deaf.update(asked)
+        asked.clear()
+        assert flat(await one.look("storage")) == [mine]
+        assert len(asked) > 2  # one of two was deaf, so the same look searches anew
+        assert all(asked.count(node) == 1 for node in deaf & {*asked[:2]})  # nor asks it again
+        asked.clear()
+        assert flat(await one.look("storage")) == [mine]
+        assert len(asked) == 1
+        assert not deaf & {*asked}  # the next one keeps away from both
+        await all_closed(*boards)
+
+    hosts(story)
+
+
+@pytest.mark.parametrize("restarted", [False, True])
+def test_two_looks_may_find_the_same_node_silent_even_while_p2pd_is_restarted(
+    restarted: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def story(place: Place) -> None:
+        boards = [await board(place, seeds=partial(all_of, place)) for _ in range(3)]
+        one, host = boards[0], place.hosts[0]
+        await until(lambda: all(each.nodes == 2 for each in boards))
+        mine = record(boards[1]._host.identity, CLOCK())
+        await boards[1].post("storage", mine, 30)
+        await one.look("storage")
+        node, asked, answered = one._node, list[PeerID](), asyncio.Event()
+
+        async def silent(peer_id: PeerID, keys: list[DHTID]) -> None:
+            asked.append(peer_id)
+            await answered.wait()
+
+        monkeypatch.setattr(node.protocol, "call_find", silent)
+        looks = [asyncio.create_task(one.look("storage")) for _ in range(2)]
+        await until(lambda: len(asked) == 4)
+        if restarted:
+            os.kill(place.note(host), signal.SIGKILL)
+            await until(lambda: host.deaths == 1 and host.is_up and one.nodes == 2)
+        else:
+            monkeypatch.undo()
+        answered.set()
+        for found in await asyncio.gather(*looks, return_exceptions=True):
+            assert isinstance(found, list | Unreachable)
+        if restarted:
+            assert one._node is not node
+            assert not any(peer_id in one._node.blacklist for peer_id in asked)
+            assert flat(await one.look("storage")) == [mine]
+        await all_closed(*boards)
+
+    hosts(story)
+
+
+def test_after_a_look_a_record_goes_straight_to_the_nodes_that_it_found(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def story(place: Place) -> None:
+        boards = [await board(place) for _ in range(3)]
+        one, searched = boards[0], list[PeerID]()
+        await until(lambda: one.nodes == 2)
+        await settled(*boards)
+        await one.look("storage")
+        call_find, leave = one._node.protocol.call_find, one._leave
+        refusing = set[PeerID]()
+
+        async def noted(node: PeerID, keys: list[DHTID]) -> object:
+            searched.append(node)
+            return await call_find(node, keys)
+
+        async def left(
+            node: PeerID, key: bytes, data: bytes, life: float, took: list[bool]
+        ) -> None:
+            if node in refusing:
+                took.append(False)
+            else:
+                await leave(node, key, data, life, took)
+
+        monkeypatch.setattr(one._node.protocol, "call_find", noted)
+        monkeypatch.setattr(one, "_leave", left)
+        mine = record(place.hosts[0].identity, CLOCK())
+        await one.post("storage", mine, 30)
+        assert searched == []
+        for other in boards[1:]:
+            key = other._shelf.key("storage", one._host.me)
+            assert other._shelf.get(key, CLOCK()) == [mine]
+        refusing.add(PeerID(libp2p_id(place.hosts[1].me)))
+        await one.post("storage", record(place.hosts[0].identity, CLOCK(), later=1), 30)
+        assert searched  # for others, in place of the one that refuses
+        await all_closed(*boards)
+
+    hosts(story)
+
+
+def test_a_node_that_answered_lately_is_not_dialled_and_one_that_did_not_is() -> None:
+    async def story(place: Place) -> None:
+        boards = [await board(place) for _ in range(2)]
+        await until(lambda: all(one.nodes for one in boards))
+        await settled(*boards)
+        one, dialled = boards[0], list[object]()
+        assert one._guard is not None
+        dial, call = one._guard._dial, one._guard._p2p.call_protobuf_handler
+
+        async def noted(peer: object, ways: object) -> None:
+            dialled.append(peer)
+            await dial(peer, ways)  # type: ignore[arg-type]
+
+        async def fails(*_: object) -> None:
+            raise P2PHandlerError("gone")
+
+        one._guard._dial = noted  # type: ignore[assignment]
+        one._guard._met.clear()
+        other = PeerID(libp2p_id(place.hosts[1].me))
+        for _ in range(2):
+            assert await one._node.protocol.call_ping(other) is not None
+            assert len(dialled) == 1
+        one._guard._p2p.call_protobuf_handler = fails
+        assert await one._node.protocol.call_ping(other) is None
+        one._guard._p2p.call_protobuf_handler = call
+        assert await one._node.protocol.call_ping(other) is not None
+        assert len(dialled) == 2
+        await all_closed(*boards)
+
+    hosts(story)
+
+
+def test_more_than_fits_into_an_answer_is_asked_for_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def story(place: Place) -> None:
+        boards = [await board(place) for _ in range(2)]
+        await until(lambda: all(one.nodes for one in boards))
+        shelf, now = boards[0]._shelf, CLOCK()
+        want = set()
+        for number in range(160):
+            one = Identity.from_seed(number.to_bytes(32, "big"))
+            data = record(one, now, addresses=(f"/dns4/{'a' * 200}/tcp/{number}/p2p/x",))
+            shelf.put(shelf.key("storage", one.peer), data, one.peer, 30, now)
+            want.add(data)
+        sizes = [sum(map(len, shelf.get(key, now))) for key in shelf.keys("storage")]
+        most = max(sizes) + 200
+        assert 4 * most < sum(sizes)
+        monkeypatch.setattr(guard, "_MOST_ANSWER", most)
+        assert flat(await boards[1].look("storage")) == sorted(want)
+        await all_closed(*boards)
+
+    hosts(story)
