@@ -14,18 +14,11 @@ import random
 
 from giaann_p2p.sim.storage import Kind, Storage
 from giaann_p2p.sim.swarm import Swarm
-from giaann_p2p.swarm.replication.settings import Settings
 
-FOUNDING = 30.0
 _ROOM = 1 << 46
 _COUNTS = (3, 5, 10)
 _YOUNG = 0.8
 """The share of the time until they have standing within which young newcomers vanish."""
-
-
-def settings() -> Settings:
-    """Return settings by which a young swarm can soon tell newcomers from founders."""
-    return Settings(founding=FOUNDING)
 
 
 class Newcomers:

@@ -4,10 +4,10 @@ import random
 import traceback
 from typing import NamedTuple
 
-from giaann_p2p.sim import newcomers as newcoming
 from giaann_p2p.sim.client import Client, Habit
 from giaann_p2p.sim.faults import Faults
 from giaann_p2p.sim.hostile import cast
+from giaann_p2p.sim.newcomers import Newcomers
 from giaann_p2p.sim.swarm import Swarm
 from giaann_p2p.sim.trainer import Trainer
 from giaann_p2p.sim.world import Rules
@@ -59,8 +59,7 @@ def run(
     if hostile:
         swarm = cast.founded(seed, hostile, everything, profile)
     else:
-        settings = newcoming.settings() if newcomers else None
-        swarm = Swarm(seed, everything, settings, Rules(profile=profile))
+        swarm = Swarm(seed, everything, rules=Rules(profile=profile))
     habit = Habit(_READ_EVERY, cast.BEGINS, cast.VERIFY) if hostile else Habit()
     try:
         with undisturbed():
@@ -68,7 +67,7 @@ def run(
             cast.join(swarm, hostile)
             if newcomers:
                 swarm.promises.may_lose_all_owners = bool(seed % 2)
-                newcoming.Newcomers(swarm, trouble, old=bool(seed % 2))
+                Newcomers(swarm, trouble, old=bool(seed % 2))
         problems = _problems(swarm, trouble, patience, calm)
     except Exception as error:  # noqa: BLE001  (whatever it is, the seed has found it)
         problems = [f"{type(error).__name__}: {error}"]

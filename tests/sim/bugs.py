@@ -18,7 +18,7 @@ from giaann_p2p.store import cold, ledger, state, store
 from giaann_p2p.store.applied import Applied
 from giaann_p2p.store.content import Content
 from giaann_p2p.store.disk.sync import NEVER
-from giaann_p2p.swarm.members import directory, peers_view, silent_backoff
+from giaann_p2p.swarm.members import directory, peers_view, silent_backoff, standing
 from giaann_p2p.swarm.replication import (
     answers,
     cold_copies,
@@ -252,12 +252,18 @@ def _commit_with_newcomers_alone(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(PushedChunk, "waits_for_keepers", lambda self, others, now: False)
 
 
+def _take_all_for_equal_in_the_first_minutes(patch: pytest.MonkeyPatch) -> None:
+    has = standing.Standing.has
+    patch.setattr(standing.Standing, "has", lambda self, peer: self.is_young or has(self, peer))
+
+
 NEWCOMER_BUGS = [
     Bug("forget cold copies at a restart", _forget_cold_copies_at_a_restart),
     Bug("never offer a cold copy", _never_offer_a_cold_copy),
     Bug("believe what newcomers claim", _believe_what_newcomers_claim),
     Bug("take memory for a disk", _take_memory_for_a_disk),
     Bug("commit with newcomers alone", _commit_with_newcomers_alone),
+    Bug("take all for equal in the first minutes", _take_all_for_equal_in_the_first_minutes),
 ]
 """It takes newcomers that vanish to find these."""
 

@@ -10,7 +10,6 @@ import pytest
 
 from giaann_p2p.errors import MessageError, PeerError
 from giaann_p2p.sim.client import Client, Habit
-from giaann_p2p.sim.newcomers import settings
 from giaann_p2p.sim.storage import Kind, Storage
 from giaann_p2p.sim.swarm import Swarm
 from giaann_p2p.swarm.replication.settings import Settings
@@ -85,12 +84,12 @@ def flapped(seed: int, rules: Settings) -> tuple[int, int]:
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, 2])
 def test_what_comes_and_goes_makes_others_send_little(seed: int) -> None:
-    whole, sent = flapped(seed, settings())
+    whole, sent = flapped(seed, Settings())
     assert sent < FLAPS * whole / 10
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, 2])
 def test_without_standing_and_cold_copies_they_would_send_all_again(seed: int) -> None:
-    whole, sent = flapped(seed, Settings(founding=1e9, cold_bytes=0, cold_days=0))
+    whole, sent = flapped(seed, Settings(standing=0, cold_bytes=0, cold_days=0))
     assert sent > FLAPS * whole / 2

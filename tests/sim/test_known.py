@@ -9,7 +9,7 @@ from giaann_p2p.swarm.members.losses import losses
 from giaann_p2p.swarm.replication.settings import Settings
 
 GIANT = Kind(capacity=1 << 46, is_newcomer=True)
-NO_COPIES = Settings(founding=10, standing=60, cold_days=0)
+NO_COPIES = Settings(standing=60, cold_days=0)
 
 
 def _joined(swarm: Swarm, name: str, kind: Kind) -> Storage:

@@ -9,7 +9,6 @@ import pytest
 
 from giaann_p2p.model.workers import in_processes
 from giaann_p2p.sim.client import Client
-from giaann_p2p.sim.newcomers import settings
 from giaann_p2p.sim.run import Outcome, run
 from giaann_p2p.sim.scenario import Scenario
 from giaann_p2p.sim.storage import Kind, Storage
@@ -42,10 +41,18 @@ def test_what_left_before_all_owners_were_lost_is_gone_with_them() -> None:
     assert _run(1033).problems == []
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [2012, 2014])
+def test_newcomers_take_nothing_along_in_the_first_minutes_either(seed: int) -> None:
+    """A writer was cut off with newcomers when it had known the others for 24 s; peers began anew
+    when they had known others for a minute or two."""
+    assert _run(seed).problems == []
+
+
 def _cut_off(without_disk: bool) -> list[str]:
     """Let a client learn something while it reaches newcomers alone, or beside them those of
     standing that have no disk; then let all these vanish. Return what is broken."""
-    swarm = Swarm(1, settings=settings())
+    swarm = Swarm(1)
     in_memory = Kind(memory_only=True)
     kinds = [Kind(), Kind(), in_memory, in_memory] if without_disk else [Kind()] * 4
     old = [_joined(swarm, f"old{n}", kind) for n, kind in enumerate(kinds)]
@@ -99,7 +106,7 @@ def test_a_planted_bug_is_found(bug: Bug, monkeypatch: pytest.MonkeyPatch) -> No
 @pytest.mark.slow
 def test_a_day_later_newcomers_have_their_share_and_the_others_let_go() -> None:
     """Within a minute they serve reads; the others let go once all owners have standing."""
-    scenario = Scenario(settings=Settings(founding=30, standing=600))
+    scenario = Scenario(settings=Settings(standing=600))
     for line in ("storages 5", "client push 0-9", "run 60", "join", "join", "join", "run 60"):
         scenario.do(line)
     storages = scenario.swarm.storages

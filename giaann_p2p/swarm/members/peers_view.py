@@ -28,6 +28,10 @@ _SPARE = 64
 the number of records in the directory."""
 
 
+_KEPT = 5.0
+"""Seconds for which it is remembered which shards need a keeper."""
+
+
 class PeersView:
     """One peer's view of all peers of its swarm, itself included.
 
@@ -52,7 +56,7 @@ class PeersView:
         self._placed: tuple[int, Placement] | None = None
         self._ready_at, self._ready = -1, dict[int, list[Peer]]()
         self._beside: tuple[int, Mapping[Peer, Shards]] = -1, {}
-        self._kept: tuple[int, Mask, Mask] | None = None
+        self._kept: tuple[int, float, Mask, Mask] | None = None
         self._wrong: tuple[int, frozenset[Peer]] | None = None
         self._incarnations: dict[Peer, int] = {}
         self._looked_at: float | None = None
@@ -199,9 +203,11 @@ class PeersView:
     def may_teach(self, author: Peer) -> bool:
         """Return whether an author of deltas is trusted: it has standing, or a token admitted it.
 
-        In a swarm that admits by token, the founder or a delegate has admitted every author.
+        In a swarm that admits by token, the founder or a delegate has admitted every author. In the
+        first minutes of an open swarm all authors are trusted.
         """
-        return self.admission is None or not self.admission.is_open or self.stands(author)
+        is_admitted = self.admission is None or not self.admission.is_open
+        return is_admitted or self.standing.is_young or self.stands(author)
 
     def standing_now(self) -> Callable[[Peer], bool]:
         """Return a function that says which peers have standing now; other threads may call it."""
@@ -246,8 +252,8 @@ class PeersView:
         """Return the shards whose updates cannot commit without a keeper, one flag per shard.
 
         A shard is flagged if a live keeper holds it; or if an absent keeper held it, and no live
-        peer with standing holds it. The result is recomputed when the peers' claims change, but not
-        when a peer gains standing.
+        peer with standing holds it. The result is recomputed when the peers' claims change, and
+        every few seconds, because a peer may gain standing.
         """
         return self._keeping(now)[0]
 
@@ -266,12 +272,12 @@ class PeersView:
         """Return the shards whose updates need a keeper, and those that wait for an absent one."""
         at = self._at(now)
         version = self.directory.version(at)
-        if self._kept is None or self._kept[0] != version:
+        if self._kept is None or self._kept[0] != version or not 0 <= at - self._kept[1] < _KEPT:
             held_by = self.directory.held_by
             kept, standing = held_by(self.keeps, True, at), held_by(self.stands, True, at)
             away = held_by(self.keeps, False, at) & ~standing
-            self._kept = version, kept | away, away
-        return self._kept[1:]
+            self._kept = version, at, kept | away, away
+        return self._kept[2:]
 
     def _at(self, now: float) -> float:
         return now if self._record_time is None else self._record_time()

@@ -3,12 +3,13 @@
 A peer's own claims do not count here, because any peer can announce any capacity and any age. Each
 peer keeps a book of its own instead, and saves it across restarts. A peer that joins gets
 *standing* once it has been seen for a day, or for half as long as the oldest peer in the book,
-whichever is shorter. While the whole book is younger than `founding` seconds, all peers have
-standing, because a new swarm has no older peers.
+whichever is shorter. So peers that begin a swarm together have it within seconds.
 
-Standing decides two things (see `StoragePeer` and `Writer`): a replica leaves memory only when all
-its owners have standing, and an update is committed only when a holder with standing has it. So
-peers that join and vanish, however large, take no data with them.
+Standing decides two things about data (see `StoragePeer` and `Writer`): a replica leaves memory
+only when all its owners have standing, and an update is committed only when a holder with standing
+has it. So peers that join and vanish, however large and in however young a swarm, take no data with
+them. It also decides how fast an author may teach, but not while the whole book is younger than
+`founding` seconds: in the first minutes of a swarm, who has only just begun to learn is no flood.
 
 A peer that is caught lying loses no seconds. But it does not count as a keeper of anything while
 audits by most owners of a shard, with standing themselves, find its replica wrong (see
@@ -25,16 +26,19 @@ import msgspec
 from giaann_p2p.errors import UsageError
 from giaann_p2p.swarm.wire.actions import Note
 from giaann_p2p.swarm.wire.identity import PEER_BYTES, Peer
-from giaann_p2p.swarm.wire.record import MOST_LIFETIME
+from giaann_p2p.swarm.wire.record import LIFETIME, MOST_LIFETIME
 
 DAY = 24 * 3600.0
 """Maximum number of seconds until a peer that joins has standing."""
 FOUNDING = 600.0
-"""Age of the book of standing, in seconds, below which all peers have standing."""
+"""Age of the book of standing, in seconds, below which all peers may teach at the full rate."""
 NOTE = "standing"
 """Key under which a store saves the book of standing."""
 NOTED_EVERY = 300.0
-"""Seconds between two saves of the book of standing."""
+"""Maximum number of seconds between two saves of the book of standing."""
+_NOTED_FIRST, _NOTED_PART = 10.0, 4
+"""Seconds between the first two saves, and the part of the book's age between later ones: whoever
+begins anew must not take for equal who joined meanwhile, in a young swarm either."""
 MOST_PEERS = 1 << 14
 """Maximum number of peers in a book of standing. The peer that was seen for the shortest time is
 evicted first, so a flood of strangers never evicts a peer with standing."""
@@ -66,6 +70,7 @@ class Standing:
         self.oldest = max(self._seen.values(), default=0.0)
         """Longest time for which any peer, this one included, has been seen, in seconds."""
         self._last: dict[Peer, float] = {}  # time at which each peer was last heard, in this run
+        self._now = 0.0  # time at which any peer was last heard, in this run
         self._noted = 0.0  # `oldest` at the last note
 
     def __len__(self) -> int:
@@ -76,8 +81,13 @@ class Standing:
 
     @property
     def threshold(self) -> float:
-        """Seconds for which a peer must have been seen to have standing; 0 in a new swarm."""
-        return 0.0 if self.oldest < self._founding else min(self._needed, self.oldest / 2)
+        """Seconds for which a peer must have been seen to have standing."""
+        return min(self._needed, self.oldest / 2)
+
+    @property
+    def is_young(self) -> bool:
+        """Whether nobody has been seen for longer than the first minutes of a swarm."""
+        return self.oldest < self._founding
 
     def heard(self, peer: Peer, now: float) -> None:
         """Note a peer's record, and credit it with the time since its last one.
@@ -85,7 +95,7 @@ class Standing:
         A gap of more than MOST_LIFETIME seconds does not count, because the peer was away.
         """
         gap = now - self._last.get(peer, now)
-        self._last[peer] = now
+        self._last[peer] = self._now = now
         seen = self._seen.get(peer, 0.0) + (gap if 0 <= gap <= MOST_LIFETIME else 0.0)
         self._seen[peer], self.oldest = seen, max(self.oldest, seen)
         if len(self._seen) > MOST_PEERS:
@@ -93,15 +103,21 @@ class Standing:
 
     def has(self, peer: Peer) -> bool:
         """Return whether a peer has standing; this peer itself always does."""
-        return peer == self.me or self._seen.get(peer, 0.0) >= self.threshold
+        return peer == self.me or self.seconds(peer) >= self.threshold
 
     def seconds(self, peer: Peer) -> float:
-        """Return for how many seconds a peer has been seen."""
-        return self._seen.get(peer, 0.0)
+        """Return for how many seconds a peer has been seen.
+
+        The time since its last record counts, too, as long as that is valid. Otherwise the chance
+        by which some records come before others would decide who has standing in the first seconds.
+        """
+        since = self._now - self._last.get(peer, self._now)
+        return self._seen.get(peer, 0.0) + (min(since, LIFETIME) if since > 0 else 0.0)
 
     def copy(self) -> "Standing":
         """Return a copy of the book of standing, which another thread may read."""
-        return Standing(self.me, self._needed, self._founding, self._seen)
+        seen = {peer: self.seconds(peer) for peer in self._seen}
+        return Standing(self.me, self._needed, self._founding, seen)
 
     def restore(self, data: bytes) -> None:
         """Add the seconds of a book that `packed` returned in an earlier run.
@@ -117,8 +133,9 @@ class Standing:
         return msgspec.msgpack.encode([(peer, int(s)) for peer, s in self._seen.items()])
 
     def note(self) -> list[Note]:
-        """Return an order to save the book, once every NOTED_EVERY seconds; otherwise no order."""
-        if self.oldest < self._noted + NOTED_EVERY:
+        """Return an order to save the book if that is due; otherwise no order."""
+        pause = min(NOTED_EVERY, max(_NOTED_FIRST, self._noted / _NOTED_PART))
+        if self.oldest < self._noted + pause:
             return []
         self._noted = self.oldest
         return [Note(NOTE, self.packed())]

@@ -52,7 +52,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """Seconds for which a peer must have been seen before it has standing for certain; a young
     swarm requires less (see `Standing`)."""
     founding: float = 600.0
-    """Seconds from the start of a swarm during which all its peers have standing."""
+    """Seconds from the start of a swarm during which all its peers may teach at the full rate."""
     release_every: float = 30.0
     """Interval in seconds between two releases of the deltas that every replica has."""
     audit_every: float = 60.0

@@ -10,6 +10,7 @@ import numpy as np
 
 from giaann_p2p.backoff import Backoff
 from giaann_p2p.store.layout import Shards, among
+from giaann_p2p.swarm.members.claims import Mask
 from giaann_p2p.swarm.members.peers_view import PeersView
 from giaann_p2p.swarm.members.placement import Placement
 from giaann_p2p.swarm.training.couriers import Couriers
@@ -37,8 +38,6 @@ class PushedChunk:
         """Number of shards that fewer than `quorum` peers have the chunk for."""
         self._quorum = quorum
         self.taken: dict[Peer, Shards] = {}  # shards for which each peer has the chunk
-        self.kept = np.zeros(shards, np.bool_)  # by shard: whether a keeper has the chunk
-        self.kept_beside = np.zeros(shards, np.bool_)  # by shard: same, a keeper beside the owners
         self.refused: set[Peer] = set()  # peers that refused all or a part, under this placement
         self.placement: Placement | None = None
         self.beside: Mapping[Peer, Shards] = {}
@@ -59,11 +58,8 @@ class PushedChunk:
         self.sent = 0
         """Number of bytes of this chunk that were sent to peers so far, retries included."""
 
-    def acked(self, peer: Peer, shards: Shards, keeps: bool) -> None:
-        """Record for which shards a peer has the chunk; `keeps` means that it is a keeper."""
-        self.kept[shards] |= keeps
-        if peer in self.beside:
-            self.kept_beside[np.intersect1d(shards, self.beside[peer])] |= keeps
+    def acked(self, peer: Peer, shards: Shards) -> None:
+        """Record for which shards a peer has the chunk."""
         taken = self.taken.get(peer, _NONE)
         new = shards[~among(shards, taken)]
         self.acks[new] += 1
@@ -131,15 +127,28 @@ class PushedChunk:
         `PeersView.kept` says which shards need one. In addition, each reachable peer beside the
         owners must have taken or refused the chunk, unless a keeper among these peers has it.
         """
-        if not (self.kept | ~others.kept(now)).all():
+        if not (self.kept(others) | ~others.kept(now)).all():
             return True
+        kept_beside = self.kept(others, self.beside)
         return any(
-            not self.kept_beside[np.intersect1d(self.beside[peer], lacking)].all()
+            not kept_beside[np.intersect1d(self.beside[peer], lacking)].all()
             for peer in self.beside
             if (lacking := self.lacking.get(peer)) is not None
             and peer not in self.refused
             and others.not_suspected(peer, now)
         )
+
+    def kept(self, others: "PeersView", among: Mapping[Peer, Shards] | None = None) -> Mask:
+        """Return the shards for which a keeper has the chunk, one flag per shard.
+
+        `among`: only these peers count, each for these shards. Who is a keeper now may not have
+        been one when it took the chunk.
+        """
+        kept = np.zeros(len(self.acks), np.bool_)
+        for peer, shards in self.taken.items():
+            if (among is None or peer in among) and others.keeps(peer):
+                kept[shards if among is None else np.intersect1d(shards, among[peer])] = True
+        return kept
 
     def failed(self, peer: Peer, now: float, again: float = 0.0) -> None:
         """Schedule a retry at a peer after `again` seconds, or with backoff if `again` is 0."""

@@ -141,7 +141,7 @@ class Writer:
         The result is empty if no chunk of the job waits for a keeper.
         """
         chunks = [chunk for (its, _), chunk in self._chunks.items() if its == job]
-        if any(not chunk.short and not chunk.kept.all() for chunk in chunks):
+        if any(not chunk.short and not chunk.kept(self._others).all() for chunk in chunks):
             return self._others.awaited(now)
         return []
 
@@ -382,7 +382,7 @@ class Writer:
             taken = unpacked(answer.shards, self._shards)
         if not among(taken, pushed).all():
             raise MessageError("shards that were not pushed")
-        chunk.acked(peer, taken, self._others.keeps(peer))
+        chunk.acked(peer, taken)
         return len(taken) == len(pushed)
 
     def _next(self, chunk: PushedChunk, peers: Iterable[Peer], now: float) -> list[WriteAction]:

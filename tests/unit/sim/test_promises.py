@@ -12,6 +12,7 @@ from giaann_p2p.sim.client import Client
 from giaann_p2p.sim.storage import Storage
 from giaann_p2p.sim.swarm import Swarm
 from giaann_p2p.store.update import Update
+from giaann_p2p.swarm.replication.settings import Settings
 from giaann_p2p.swarm.wire.replica import ReplicaState
 
 JOB = b"one job of many."
@@ -28,8 +29,8 @@ def swarm() -> Iterator[Swarm]:
     return swarm
 
 
-def founded(storages: int) -> Swarm:
-    swarm = Swarm(0, everything=True)
+def founded(storages: int, settings: Settings | None = None) -> Swarm:
+    swarm = Swarm(0, everything=True, settings=settings)
     for _ in range(storages):
         swarm.add_storage()
     return swarm
@@ -202,7 +203,7 @@ def test_a_peer_that_does_not_leave(swarm: Swarm) -> None:
 
 
 def test_a_draining_shard_is_not_at_rest() -> None:
-    swarm = founded(3)
+    swarm = founded(3, Settings(standing=0))  # so nobody holds it beside newcomers
     swarm.clock.run_until(60)
     for _ in range(3):
         swarm.add_storage()

@@ -7,7 +7,7 @@ import pytest
 
 from giaann_p2p.errors import RecordError
 from giaann_p2p.swarm.members.peers_view import PeersView
-from giaann_p2p.swarm.members.standing import DAY, Standing
+from giaann_p2p.swarm.members.standing import DAY, FOUNDING, Standing
 from giaann_p2p.swarm.wire.admission import Admission
 from giaann_p2p.swarm.wire.identity import Identity, Peer
 from giaann_p2p.swarm.wire.manifest import Manifest
@@ -195,6 +195,30 @@ def test_an_author_is_a_newcomer_unless_it_stands_or_somebody_vouches_for_it() -
     assert one.stands(TWO.peer)
     one.learn(computing(manifest, THREE, token), NOW + 1000, lambda peer: None)
     assert not one.may_teach(TWO.peer)  # its token has run out
+
+
+def test_in_a_young_swarm_all_may_teach_and_newcomers_keep_nothing() -> None:
+    manifest = Manifest.founded(ONE, "town", layout=LAYOUT)
+    for age, is_young in ((FOUNDING - 1, True), (FOUNDING, False)):
+        one = PeersView.of(
+            ONE.peer, manifest, Admission(manifest), Standing(ONE.peer, seen={THREE.peer: age})
+        )
+        assert one.may_teach(TWO.peer) is is_young
+        assert not one.stands(TWO.peer)
+
+
+def test_a_holder_that_gains_standing_ends_the_wait_for_one_that_went() -> None:
+    one = Seeing()
+    for at in range(0, 130, 10):
+        if at <= 100:
+            one.tell(record(TWO, at + 1, ready=(0,)), now=NOW + at)
+        if at >= 90:
+            one.tell(record(THREE, at + 1, ready=(0,)), now=NOW + at)
+    assert one.awaited(NOW + 129) == []  # it is there
+    assert one.awaited(NOW + 135) == [TWO.peer]
+    one.tell(record(THREE, 200, ready=(0,)), now=NOW + 140)  # the same claims, half as old by now
+    assert one.awaited(NOW + 141) == []
+    assert one.kept(NOW + 141)[0]
 
 
 def test_a_compute_peer_that_is_there_for_a_day_stands() -> None:

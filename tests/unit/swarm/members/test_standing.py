@@ -1,10 +1,13 @@
 """Standing is earned by being seen, survives restarts, and no claim or flood gives or takes it."""
 
+from itertools import pairwise
+
 import pytest
 
 from giaann_p2p.errors import UsageError
-from giaann_p2p.swarm.members.standing import DAY, FOUNDING, MOST_PEERS, Standing
+from giaann_p2p.swarm.members.standing import DAY, FOUNDING, MOST_PEERS, NOTED_EVERY, Standing
 from giaann_p2p.swarm.wire.identity import Peer
+from giaann_p2p.swarm.wire.record import LIFETIME
 
 ME, OLD, NEW = (Peer(bytes([n]) * 32) for n in range(3))
 
@@ -16,22 +19,52 @@ def _seen(book: Standing, peer: Peer, start: float, end: float, every: float = 1
         now += every
 
 
-def test_in_a_swarm_that_begins_all_are_equal() -> None:
+def test_who_was_there_at_the_first_look_has_it_whenever_its_next_record_comes() -> None:
     book = Standing(ME)
     book.heard(OLD, 0)
+    book.heard(NEW, 0.1)
     assert book.has(OLD)
     assert book.has(NEW)
+    book.heard(OLD, 10)
+    assert book.has(NEW)
+    assert book.copy().has(NEW)
 
 
-def test_after_the_first_minutes_a_newcomer_has_none_for_half_as_long_as_the_oldest() -> None:
+def test_who_is_silent_is_credited_for_the_lifetime_of_a_record_at_most() -> None:
     book = Standing(ME)
-    _seen(book, OLD, 0, FOUNDING)
-    book.heard(NEW, FOUNDING)
+    book.heard(NEW, 0)
+    _seen(book, OLD, 0, 100)
+    assert book.seconds(NEW) == LIFETIME
+    assert not book.has(NEW)
+
+
+@pytest.mark.parametrize("age", [30.0, FOUNDING, DAY])
+def test_a_newcomer_has_none_for_half_as_long_as_the_oldest(age: float) -> None:
+    book = Standing(ME)
+    _seen(book, OLD, 0, age)
+    book.heard(NEW, age)
     assert book.has(OLD)
     assert not book.has(NEW)
-    _seen(book, OLD, FOUNDING, 2 * FOUNDING)
-    _seen(book, NEW, FOUNDING, 2 * FOUNDING)
+    _seen(book, OLD, age, 2 * age)
+    _seen(book, NEW, age, 2 * age)
     assert book.has(NEW)
+
+
+def test_a_swarm_is_young_until_someone_was_seen_for_some_minutes() -> None:
+    book = Standing(ME)
+    _seen(book, OLD, 0, FOUNDING - 10)
+    assert book.is_young
+    book.heard(OLD, FOUNDING)
+    assert not book.is_young
+
+
+def test_a_young_book_is_saved_often_and_an_old_one_every_few_minutes() -> None:
+    book, saved = Standing(ME), list[float]()
+    for now in range(0, 4000, 5):
+        book.heard(OLD, now)
+        saved += [now] * len(book.note())
+    assert saved[:6] == [10, 20, 30, 40, 50, 65]
+    assert [b - a for a, b in pairwise(saved)][-5:] == [NOTED_EVERY] * 5
 
 
 def test_a_day_is_enough_however_old_the_others_are() -> None:

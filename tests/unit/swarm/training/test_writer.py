@@ -413,6 +413,19 @@ def test_nor_for_one_that_is_told_to_fetch_and_is_busy() -> None:
     assert len(writing.committed) == 1
 
 
+def test_a_holder_may_become_a_keeper_after_it_took_the_chunk() -> None:
+    writing = _beside()
+    writing.around.others_there, writing.around.beside_owners = set(), {}
+    writing.around.away = [A]
+    writing.push()
+    for peer in (B, C, D):
+        writing.answer(peer, Pushed(ALL))
+    assert writing.committed == []
+    writing.around.newcomers = {C, D}  # B was seen for long enough
+    writing.tick(NOW + 1)
+    assert len(writing.committed) == 1
+
+
 def test_where_no_keeper_has_the_shard_none_is_waited_for() -> None:
     writing = Writing(B, C, D)
     writing.around.newcomers = {B, C, D}
@@ -420,9 +433,6 @@ def test_where_no_keeper_has_the_shard_none_is_waited_for() -> None:
     for peer in (B, C):
         writing.answer(peer, Pushed(ALL))
     assert len(writing.committed) == 1
-
-
-# Rows that leave once, to a courier (see test_couriers).
 
 
 @pytest.mark.parametrize("more", [0, 1])
