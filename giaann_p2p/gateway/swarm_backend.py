@@ -46,10 +46,8 @@ _FRESH = 0.5
 class SwarmBackend:
     """A swarm behind the interface of `backend.Backend`; made by `swarm_backend`."""
 
-    def __init__(
-        self, held: HeldSession, commands: Callable[[bytes], Commands], *, training: bool
-    ) -> None:
-        self._held, self._commands_of, self._training = held, commands, training
+    def __init__(self, held: HeldSession, *, training: bool) -> None:
+        self._held, self._training = held, training
         self._manifest: Manifest = held.session.manifest
         self._since, self._nouns = Since(), SwarmNouns()
         self._lessons, self._learned = SwarmLessons(), SwarmJobs()
@@ -64,9 +62,7 @@ class SwarmBackend:
     @property
     def session(self) -> Session:
         """The present session; Unavailable while there is none."""
-        session = self._held.session
-        session.commands = self._commands_of(self._manifest.swarm_id)
-        return session
+        return self._held.session
 
     @property
     def facts(self) -> Facts:
@@ -190,15 +186,28 @@ async def swarm_backend(
 ) -> AsyncIterator[SwarmBackend]:
     """Join a swarm, and serve it for as long as the context lasts.
 
-    `patience`: seconds for which to try again if the swarm cannot be joined at first.
+    `commands` finds what to advise for a swarm by its id. `patience`: seconds for which to try
+    again if the swarm cannot be joined at first.
     """
-    held = HeldSession(lambda: visit(link), patience)
+    held = HeldSession(lambda: _advised(link, commands), patience)
     try:
         await held.start()
-        backend = SwarmBackend(held, commands, training=training)
+        backend = SwarmBackend(held, training=training)
         try:
             yield backend
         finally:
             await backend.close()
     finally:
         await held.close()
+
+
+@asynccontextmanager
+async def _advised(link: Link, commands: Callable[[bytes], Commands]) -> AsyncIterator[Session]:
+    """Join a swarm, and choose what its messages advise.
+
+    Only here, in a thread: whether the swarm runs on this machine is found by a look at all
+    processes, which takes longer than all else that a gateway does for a prompt.
+    """
+    async with visit(link) as session:
+        session.commands = await asyncio.to_thread(commands, session.manifest.swarm_id)
+        yield session

@@ -1,11 +1,19 @@
-"""Whether a gateway can answer prompts, by the peers that are in its swarm."""
+"""What a gateway makes of its session: whether it can answer prompts, and what it advises."""
 
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from types import SimpleNamespace
 from typing import cast
 
+import pytest
+
+from giaann_p2p.client.session import Session
+from giaann_p2p.gateway import swarm_backend
 from giaann_p2p.gateway.held_session import HeldSession
 from giaann_p2p.gateway.swarm_backend import SwarmBackend
-from giaann_p2p.swarm.members.commands import GENERAL
+from giaann_p2p.swarm.members.commands import Commands
+from giaann_p2p.swarm.wire.link import Link
 from tests.unit.swarm.members.test_peers_view import NOW, ONE, TWO, Seeing, record
 
 
@@ -13,7 +21,7 @@ def test_a_gateway_is_ready_when_both_kinds_of_peers_are_there() -> None:
     around = Seeing()
     session = SimpleNamespace(manifest=SimpleNamespace(), around=around, now=NOW)
     held = cast(HeldSession, SimpleNamespace(session=session))
-    backend = SwarmBackend(held, lambda _: GENERAL, training=False)
+    backend = SwarmBackend(held, training=False)
     assert backend.lacking == "no storage peer is in this swarm now"
     around.tell(record(TWO, role="compute", capacity=0, slots=1))
     assert backend.lacking == "no storage peer is in this swarm now"
@@ -21,3 +29,31 @@ def test_a_gateway_is_ready_when_both_kinds_of_peers_are_there() -> None:
     assert backend.lacking == ""
     around.tell(record(TWO, 2, role="compute", capacity=0, slots=1, state="draining"))
     assert backend.lacking == "no compute peer is in this swarm now"
+
+
+def test_what_to_advise_is_looked_up_once_and_not_for_each_prompt(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    manifest = SimpleNamespace(swarm_id=b"bees")
+    asked = list[bytes]()
+
+    @asynccontextmanager
+    async def visit(_link: Link) -> AsyncIterator[Session]:
+        directory = SimpleNamespace(live=lambda _now: [SimpleNamespace(peer=ONE)])
+        around, lookout = SimpleNamespace(directory=directory), SimpleNamespace(is_blind=False)
+        told = SimpleNamespace(manifest=manifest, around=around, lookout=lookout, now=NOW)
+        yield cast(Session, told)
+
+    def commands(swarm_id: bytes) -> Commands:
+        asked.append(swarm_id)
+        return Commands(" --dir bees")
+
+    async def play() -> None:
+        link = cast(Link, SimpleNamespace())
+        async with swarm_backend.swarm_backend(link, commands) as backend:
+            for _ in range(3):
+                assert backend.session.commands == Commands(" --dir bees")
+        assert asked == [b"bees"]
+
+    monkeypatch.setattr(swarm_backend, "visit", visit)
+    asyncio.run(play())
