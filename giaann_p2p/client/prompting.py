@@ -79,6 +79,11 @@ class Answer(ABC):
     def begun(self) -> Cost | None:
         """The cost of processing the prompt, before the first token; None until that is done."""
 
+    @property
+    def is_ahead(self) -> bool:
+        """Whether the next token, or the end, has come already, so that it takes no waiting."""
+        return False
+
     @abstractmethod
     async def _next(self) -> tuple[AnyToken, Cost] | None:
         """Return the next token and its cost; None at the end of the answer."""
@@ -163,6 +168,11 @@ class SwarmAnswer(Answer):
     def begun(self) -> Cost | None:
         """The cost of processing the prompt, before the first token; None until that is done."""
         return self._asking.begun
+
+    @property
+    def is_ahead(self) -> bool:
+        """Whether the next token, or the end, has come already: peers send several at a time."""
+        return bool(self._coming) or self._stopped is not None
 
     @property
     def peers(self) -> list[Peer]:

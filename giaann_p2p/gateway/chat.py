@@ -36,7 +36,7 @@ from giaann_p2p.gateway.openai_requests import (
     manners,
     require_probabilities,
 )
-from giaann_p2p.gateway.prompts import Piece
+from giaann_p2p.gateway.prompts import Piece, bundled
 from giaann_p2p.gateway.replying import as_json, stream_of
 from giaann_p2p.gateway.sse import DONE, Events, unnamed
 from giaann_p2p.model.manner import Manner
@@ -90,16 +90,21 @@ async def _streamed(context: Context, talk: Talk) -> Events:
     prompt, stops, said = talk.wanted.prompt, talk.wanted.stops, 0
     usage = None if talk.wanted.with_usage else UNSET
     begun = set[int]()
-    all_pieces = merged([context.prompts.pieces(prompt, one, stops) for one in talk.manners])
-    async with aclosing(all_pieces):
-        async for number, piece in all_pieces:
-            if number not in begun:
-                begun.add(number)
-                first = SaidPart(role="assistant", content="")
-                yield unnamed(_part(context, talk, _delta(talk, number, first), usage))
-            said += len(piece.tokens)
-            delta = SaidPart(content=piece.text) if piece.text or not piece.finish else SaidPart()
-            yield unnamed(_part(context, talk, _delta(talk, number, delta, piece), usage))
+
+    def chunks(number: int, piece: Piece) -> bytes:
+        lead = b""
+        if number not in begun:
+            begun.add(number)
+            first = SaidPart(role="assistant", content="")
+            lead = unnamed(_part(context, talk, _delta(talk, number, first), usage))
+        delta = SaidPart(content=piece.text) if piece.text or not piece.finish else SaidPart()
+        return lead + unnamed(_part(context, talk, _delta(talk, number, delta, piece), usage))
+
+    pieces = [context.prompts.pieces(prompt, one, stops) for one in talk.manners]
+    async with aclosing(bundled(merged(pieces))) as bundles:
+        async for bundle in bundles:
+            said += sum(len(piece.tokens) for _, piece in bundle)
+            yield b"".join(chunks(*one) for one in bundle)
     if talk.wanted.with_usage:
         yield unnamed(_part(context, talk, None, usage_of(context, [prompt], said)))
     yield DONE

@@ -27,7 +27,7 @@ from giaann_p2p.gateway.openai_requests import (
     manners,
     require_probabilities,
 )
-from giaann_p2p.gateway.prompts import Piece
+from giaann_p2p.gateway.prompts import Piece, bundled
 from giaann_p2p.gateway.replying import as_json, stream_of
 from giaann_p2p.gateway.sse import DONE, Events, unnamed
 from giaann_p2p.model.manner import Manner
@@ -79,20 +79,24 @@ async def streamed(context: Context, work: Work) -> Events:
     said, echoed, offsets = 0, set[int](), [0] * len(work.tasks)
     usage = None if work.wanted.with_usage else UNSET
     stops = work.wanted.stops
-    all_pieces = merged([context.prompts.pieces(*task, stops) for task in work.tasks])
-    async with aclosing(all_pieces):
-        async for number, piece in all_pieces:
-            said += len(piece.tokens)
-            lead = ""
-            if work.wanted.echo and number not in echoed:
-                echoed.add(number)
-                lead = work.tasks[number].prompt
-            told = _logprobs(work, lead, piece.tokens, offsets[number])
-            choice = CompletionChoice(
-                text=lead + piece.text, index=number, logprobs=told, finish_reason=piece.finish
-            )
-            offsets[number] += len(lead) + sum(len(token.text) for token in piece.tokens)
-            yield unnamed(_reply(context, work, [choice], usage))
+
+    def chunk(number: int, piece: Piece) -> bytes:
+        lead = ""
+        if work.wanted.echo and number not in echoed:
+            echoed.add(number)
+            lead = work.tasks[number].prompt
+        told = _logprobs(work, lead, piece.tokens, offsets[number])
+        choice = CompletionChoice(
+            text=lead + piece.text, index=number, logprobs=told, finish_reason=piece.finish
+        )
+        offsets[number] += len(lead) + sum(len(token.text) for token in piece.tokens)
+        return unnamed(_reply(context, work, [choice], usage))
+
+    pieces = [context.prompts.pieces(*task, stops) for task in work.tasks]
+    async with aclosing(bundled(merged(pieces))) as bundles:
+        async for bundle in bundles:
+            said += sum(len(piece.tokens) for _, piece in bundle)
+            yield b"".join(chunk(*one) for one in bundle)
     if work.wanted.with_usage:
         yield unnamed(_reply(context, work, [], usage_of(context, work.wanted.prompts, said)))
     yield DONE

@@ -76,6 +76,7 @@ async def prompt(context: Context, request: Request) -> Response:
 
 async def _answered(context: Context, text: str, manner: Manner) -> Events:
     """Yield the events of an answer; the first comes with the first token, when all is known."""
+    held = b""  # events that are sent together with the next one, which comes at once
     begun = False
     async with (
         context.prompts.answering(text, manner) as answer,
@@ -84,12 +85,15 @@ async def _answered(context: Context, text: str, manner: Manner) -> Events:
         async for token in tokens:
             if not begun:
                 begun = True
-                yield event("begun", _begun(answer, context.backend.lost))
-            yield event("token", _said(token, answer))
+                held += event("begun", _begun(answer, context.backend.lost))
+            held += event("token", _said(token, answer))
+            if not answer.is_ahead:
+                yield held
+                held = b""
         if not begun:
-            yield event("begun", _begun(answer, context.backend.lost))
+            held += event("begun", _begun(answer, context.backend.lost))
         whole = answer.completion + "".join(token.text for token in answer.tokens)
-        yield event("done", {"stopped": answer.stopped or "end", "text": whole})
+        yield held + event("done", {"stopped": answer.stopped or "end", "text": whole})
 
 
 def _begun(answer: Answer, lost: str) -> dict[str, Any]:

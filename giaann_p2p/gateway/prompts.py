@@ -23,6 +23,12 @@ class Piece(NamedTuple):
     tokens: list[AnyToken]
     finish: Finish | None = None
     """Why the answer ended; None if it goes on."""
+    goes_on: bool = False
+    """Whether the next piece comes at once, so that both may be sent together."""
+
+
+Numbered = tuple[int, Piece]
+"""A piece, with the number of its answer among those of a request."""
 
 
 class Prompts:
@@ -54,7 +60,7 @@ class Prompts:
         seconds = self._limits.silence_seconds
         while True:
             try:
-                async with asyncio.timeout(seconds):
+                async with asyncio.timeout(None if answer.is_ahead else seconds):
                     token = await anext(answer, None)
             except TimeoutError:
                 raise Unavailable(f"no token has come for {seconds:g} s; try again") from None
@@ -75,9 +81,22 @@ class Prompts:
             async for token in tokens:
                 text = token.text if begun else answer.completion + token.text
                 begun = True
-                yield Piece(cut.feed(text), [token])
+                yield Piece(cut.feed(text), [token], None, answer.is_ahead)
                 if cut.met:
                     break
             text = "" if begun else cut.feed(answer.completion)
             limited = answer.stopped == "limit" and not cut.met
             yield Piece(text + cut.flush(), [], "length" if limited else "stop")
+
+
+async def bundled(pieces: AsyncGenerator[Numbered, None]) -> AsyncGenerator[list[Numbered], None]:
+    """Yield the pieces that come together, together: to send one takes longer than to make it."""
+    async with aclosing(pieces):
+        bundle = list[Numbered]()
+        async for one in pieces:
+            bundle.append(one)
+            if not one[1].goes_on:
+                yield bundle
+                bundle = []
+        if bundle:
+            yield bundle

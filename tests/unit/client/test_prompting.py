@@ -10,7 +10,9 @@ import pytest
 from giaann_p2p.client.prompting import ComputePeers, SwarmAnswer, ask
 from giaann_p2p.client.session import Session
 from giaann_p2p.errors import NobodyComputes, PeerError
-from giaann_p2p.model.manner import Manner
+from giaann_p2p.model.manner import Manner, Timing
+from giaann_p2p.model.rows import Name
+from giaann_p2p.model.said import Token
 from giaann_p2p.net.clock import VirtualLoop
 from giaann_p2p.net.errors import Broken, Reason, Refused, TimedOut, Unreachable
 from giaann_p2p.net.transport import Transport
@@ -31,6 +33,8 @@ NOT_YET = Refused(Reason.FAILED, "this peer answers no calls yet")
 class Oracles:
     """Compute peers that fail for a while: `ComputeLoads`, and the transport to them."""
 
+    answer = ANSWER
+
     def __init__(self, fails: PeerError | Message, seconds: float, *peers: Peer) -> None:
         self.asked = 0
         self._fails, self._until = fails, asyncio.get_running_loop().time() + seconds
@@ -46,7 +50,7 @@ class Oracles:
         assert isinstance(decode(payload), Ask)
         self.asked += 1
         if asyncio.get_running_loop().time() >= self._until:
-            return encode(ANSWER)
+            return encode(self.answer)
         if isinstance(self._fails, PeerError):
             raise self._fails
         return encode(self._fails)
@@ -232,5 +236,18 @@ def test_a_prompt_that_all_refuse_is_given_up_soon(refusal: PeerError | Message)
         with pytest.raises(Unreachable, match="the last error: 9 GB are too long;"):
             await answer(Oracles(refusal, 99.0, A, B)).all()
         assert asyncio.get_running_loop().time() < 5
+
+    play(story)
+
+
+def test_tokens_that_come_in_one_answer_are_ahead_of_who_reads_them() -> None:
+    async def story() -> None:
+        oracles = Oracles(NOT_YET, 0.0, A)
+        said = [Token(f" {n}", n, Name("bee", n), Timing.EXACT, 1.0, 1) for n in "12"]
+        oracles.answer = Continued("", [], said, "end", [Cost(), Cost()], Cost())
+        found = answer(oracles)
+        ahead = [found.is_ahead, *[found.is_ahead async for _ in found]]
+        assert ahead == [False, True, True]  # the end has come with the last token
+        assert oracles.asked == 1
 
     play(story)

@@ -49,6 +49,10 @@ class Script(Answer):
         return self._stopped
 
     @property
+    def is_ahead(self) -> bool:
+        return len(self.tokens) % self._stub.together > 0
+
+    @property
     def begun(self) -> Cost | None:
         return Cost(micros=5)
 
@@ -78,6 +82,7 @@ class Stub:
     def __init__(self, profile: str = "words", *, training: bool = False) -> None:
         self.profile, self.training = profile, training
         self.length, self.now, self.most = 3, 0, 0
+        self.together = 1  # tokens come so many at a time
         self.full, self.full_at = asyncio.Event(), 50
         self.manners: list[Manner] = []
         self.held_at = self.fault_at = -1

@@ -16,6 +16,7 @@ from openai import AsyncOpenAI, OpenAI
 from giaann_p2p.errors import NobodyComputes
 from giaann_p2p.gateway.limits import Limits
 from giaann_p2p.net.errors import Unreachable
+from tests.unit.gateway import raw
 from tests.unit.gateway.serving import WITHIN, Served, Stub, served
 
 
@@ -79,6 +80,20 @@ def test_a_stream_brings_what_one_reply_does(words: Served) -> None:
     assert chunks[-1].choices == []
     assert chunks[-1].usage is not None
     assert chunks[-1].usage.completion_tokens == 3
+
+
+def test_tokens_that_come_together_are_sent_together(words: Served) -> None:
+    words.backend.length, words.backend.together = 6, 3
+    chat = [{"role": "user", "content": "Bees"}]
+    for path, given in (
+        ("/v1/completions", {"model": "bees", "prompt": "Bees", "stream": True}),
+        ("/v1/chat/completions", {"model": "bees", "messages": chat, "stream": True}),
+        ("/api/prompt", {"prompt": "Bees"}),
+    ):
+        _, data = raw.asked(words.port, "POST", path, json.dumps(given).encode())
+        sent = data.partition(b"\r\n\r\n")[2].split(b"\r\n")[1::2]
+        told = [len(re.findall(rb'" \d"', one)) for one in sent]
+        assert [count for count in told if count] == [3, 3], path
 
 
 def test_a_stream_of_several_answers_brings_each_whole(subwords: Served) -> None:
