@@ -13,6 +13,8 @@ importing torch and spaCy takes seconds, and `giaann --help` should be fast.
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from giaann_p2p.release import RELEASE
+
 if TYPE_CHECKING:
     from giaann_p2p.client.column import Column
     from giaann_p2p.client.lies import Lie
@@ -51,7 +53,7 @@ if TYPE_CHECKING:
     from giaann_p2p.swarm.members.checkup import Report
     from giaann_p2p.swarm.members.overview import Overview
 
-__version__ = "0.1.0"
+__version__ = RELEASE
 
 __all__ = [
     "Answer",

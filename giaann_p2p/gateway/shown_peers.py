@@ -1,7 +1,9 @@
 """Turns what is known of a swarm's peers into what the gateway shows."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
+from types import MappingProxyType
 
+from giaann_p2p.gateway.releases import Origin
 from giaann_p2p.gateway.views import PeersNow, ShownLoad, ShownPeer
 from giaann_p2p.store.layout import Layout
 from giaann_p2p.swarm.members.directory import Directory
@@ -27,17 +29,28 @@ class Since:
         return {(peer, role): first for (peer, role, _), first in self._first.items()}
 
 
-def peers_now(found: Overview, directory: Directory, layout: Layout, since: Since) -> PeersNow:
-    """Return the peers of an overview, and who holds each shard."""
+def peers_now(
+    found: Overview,
+    directory: Directory,
+    layout: Layout,
+    since: Since,
+    origins: Mapping[Key, Origin] = MappingProxyType({}),
+) -> PeersNow:
+    """Return the peers of an overview, and who holds each shard.
+
+    `origins`: what those peers say of themselves that were asked.
+    """
     first = since.look(directory.live(found.now), found.now)
     silent, now = set(found.silent), int(found.now)
-    peers = [
-        _shown(one, first.get((one.peer, one.role), now), one.peer in silent) for one in found.peers
-    ]
+    peers = []
+    for one in found.peers:
+        key = one.peer, one.role
+        origin = origins.get(key) or Origin("", first.get(key, now))
+        peers.append(_shown(one, origin, one.peer in silent))
     return PeersNow(peers=peers, shards=_holders(directory, layout, found.now, silent))
 
 
-def _shown(one: Seen, since: int, silent: bool) -> ShownPeer:
+def _shown(one: Seen, origin: Origin, silent: bool) -> ShownPeer:
     stores = one.role == "storage"
     load = ShownLoad(
         queue=one.load.queue, reads=one.load.reads, writes=one.load.writes, growth=one.load.growth
@@ -55,8 +68,8 @@ def _shown(one: Seen, since: int, silent: bool) -> ShownPeer:
         load=load,
         reads_per_s=one.load.reads if stores else 0,
         writes_per_s=one.load.writes if stores else 0,
-        version=None,
-        since=since,
+        version=origin.version or None,
+        since=origin.began,
         silent=silent,
         device=one.device,
         slots=one.slots,

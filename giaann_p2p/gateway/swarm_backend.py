@@ -16,6 +16,7 @@ from giaann_p2p.client.session import Session, visit
 from giaann_p2p.gateway.backend import Facts, Teaching
 from giaann_p2p.gateway.failures import Unavailable
 from giaann_p2p.gateway.held_session import HeldSession
+from giaann_p2p.gateway.releases import Releases
 from giaann_p2p.gateway.shown_peers import Since, peers_now
 from giaann_p2p.gateway.swarm_jobs import SwarmJobs
 from giaann_p2p.gateway.swarm_lessons import SwarmLessons
@@ -49,7 +50,7 @@ class SwarmBackend:
     def __init__(self, held: HeldSession, *, training: bool) -> None:
         self._held, self._training = held, training
         self._manifest: Manifest = held.session.manifest
-        self._since, self._nouns = Since(), SwarmNouns()
+        self._since, self._releases, self._nouns = Since(), Releases(), SwarmNouns()
         self._lessons, self._learned = SwarmLessons(), SwarmJobs()
         self._turns = Turns(self._room)
         self._looking = asyncio.Lock()
@@ -137,7 +138,9 @@ class SwarmBackend:
     async def peers(self) -> PeersNow:
         """Return the peers, and who holds each shard."""
         found, session = await self.overview(), self.session
-        return peers_now(found, session.around.directory, self._manifest.layout, self._since)
+        origins = self._releases.look(session)
+        directory, layout = session.around.directory, self._manifest.layout
+        return peers_now(found, directory, layout, self._since, origins)
 
     async def column(self, noun: str, words: int, leads: int) -> ShownColumn | None:
         """Return a noun's column; None if it was never learned."""
@@ -174,6 +177,7 @@ class SwarmBackend:
         await self._lessons.close()
         await self._learned.close()
         await self._nouns.close()
+        await self._releases.close()
 
 
 @asynccontextmanager

@@ -31,10 +31,10 @@ class ShownPeer(msgspec.Struct, frozen=True, kw_only=True):
     writes_per_s: int
     """Writes a second that a storage peer announces; 0 for a compute peer."""
     version: str | None
-    """The peer's release; None, because records do not have it."""
+    """The peer's release, as it says itself; None if it has not said it."""
     since: int
-    """When this gateway first saw this run of the peer, in seconds since 1970: records do not say
-    when it began."""
+    """When this run of the peer began, as it says itself, in seconds since 1970; if it has not said
+    it, when this gateway first saw it."""
     silent: bool
     """Whether it does not answer, though its record is still live."""
     device: str = ""

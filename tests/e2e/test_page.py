@@ -11,6 +11,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect
 
+from giaann_p2p import __version__
 from giaann_p2p.gateway.brain_backend import BrainBackend
 from giaann_p2p.local.swarm import LocalSwarm
 from giaann_p2p.model.subwords.spec import subword_spec
@@ -125,6 +126,7 @@ def looked_at(page: Page, picture: Path) -> None:
 def test_the_swarm_is_shown(page: Page, swarm: LocalSwarm) -> None:
     expect(page.locator(".verdict h2")).to_have_text("Healthy")
     expect(page.locator(".peers tbody tr")).to_have_count(3)
+    expect(page.locator(".peers tbody tr", has_text=__version__)).to_have_count(3)
     expect(page.locator(".shard.whole")).to_have_count(SHARDS)
     page.locator(".map").focus()
     page.keyboard.press("End")

@@ -2,8 +2,8 @@
 
 1. Each question is checked against its sender's rights, by the token that the sender showed when
    the connection began. The transport limits what it accepts from strangers (see `net.streams`).
-2. Every peer gives the manifest to anybody; its list of revoked members, and the records in its
-   directory, to members.
+2. Every peer gives the manifest to anybody; its list of revoked members, the records in its
+   directory, and its release, to members.
 3. A newer list takes effect at once: connections of revoked members are closed, their records are
    forgotten, and the list is saved for the next start.
 """
@@ -15,6 +15,7 @@ from giaann_p2p.errors import DiskError, TokenError
 from giaann_p2p.net.errors import Reason, Refused
 from giaann_p2p.net.transport import Transport
 from giaann_p2p.node.clock import Clock
+from giaann_p2p.release import RELEASE
 from giaann_p2p.swarm.wire import messages
 from giaann_p2p.swarm.wire.admission import Admission
 from giaann_p2p.swarm.wire.identity import Peer
@@ -23,8 +24,10 @@ from giaann_p2p.swarm.wire.message import Message
 from giaann_p2p.swarm.wire.messages import (
     AskManifest,
     AskRecords,
+    AskRelease,
     AskRevoked,
     ManifestIs,
+    ReleaseIs,
     RevokedIs,
 )
 
@@ -55,6 +58,7 @@ class Gate:
         """Number of questions refused because the sender may not ask them."""
         self._manifest, self._transport = manifest.to_bytes(), transport
         self.clock, self._keep = clock or Clock(), keep
+        self._began = self.clock()
         self._changed: list[Callable[[], None]] = []
         self._listed: Callable[[AskRecords], Message] = lambda question: _NO_DIRECTORY
         self._guard()
@@ -84,6 +88,8 @@ class Gate:
         if isinstance(question, AskManifest):
             self.asked_for_manifest += 1
             return ManifestIs(self._manifest)
+        if isinstance(question, AskRelease):
+            return ReleaseIs(RELEASE, max(0, int(self.clock() - self._began)))
         if isinstance(question, AskRevoked):
             revoked = self.admission.revoked
             return RevokedIs(revoked.to_bytes() if revoked.number > question.number else b"")

@@ -47,6 +47,7 @@ MAY_ASK: Mapping[type[Message], Rights] = {
     Learn: _ASKING,
     Ask: _ASKING,
     Beat: _COMPUTING,
+    messages.AskRelease: _ANY,
     messages.AskRevoked: _ANY,
     messages.RevokedIs: _ANY,
     messages.AskOrphans: _ASKING,

@@ -360,6 +360,18 @@ class ManifestIs(Message, frozen=True, tag="manifest"):
     manifest: bytes
 
 
+class AskRelease(Message, frozen=True, tag="release?"):
+    """Question to a peer: of which release is it, and for how long has it been running?"""
+
+
+class ReleaseIs(Message, frozen=True, tag="release"):
+    """Answer to `AskRelease`. It is the peer's own word, to be shown to people only."""
+
+    version: Annotated[str, msgspec.Meta(max_length=40)]
+    seconds: Amount
+    """For how long the peer has been running."""
+
+
 class AskRevoked(Message, frozen=True, tag="revoked?"):
     """Request for the founder's list of revoked peers, if the receiver's is newer than `number`."""
 
@@ -471,6 +483,8 @@ AnyMessage = (
     | ContinuedSubwords
     | AskManifest
     | ManifestIs
+    | AskRelease
+    | ReleaseIs
     | AskRevoked
     | RevokedIs
     | Refusal

@@ -23,7 +23,7 @@ export function PeersTable({ peers, full, now, marked, onMark }) {
           <th scope="col">Room</th>
           <th scope="col">Load</th>
           ${versions && html`<th scope="col" class="wide">Version</th>`}
-          <th scope="col" class="wide number">Seen for</th>
+          <th scope="col" class="wide number">Runs for</th>
         </tr>
       </thead>
       <tbody>

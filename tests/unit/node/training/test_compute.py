@@ -14,6 +14,7 @@ from giaann_p2p.swarm.wire.message import Message
 from giaann_p2p.swarm.wire.messages import (
     AskManifest,
     AskRecords,
+    AskRelease,
     AskRevoked,
     ManifestIs,
     Refusal,
@@ -186,7 +187,9 @@ def test_what_it_cannot_do_is_refused_in_words() -> None:
             assert await leader.ask(Learn(JOB, chunk, sentences)) == LearnAck()
         assert await leader.ask(Learn(JOB, 3, TEXT)) == Refusal("no slot is free")
         for message in MESSAGES:
-            if not isinstance(message, Learn | Ask | AskManifest | AskRecords | AskRevoked):
+            if not isinstance(
+                message, Learn | Ask | AskManifest | AskRecords | AskRelease | AskRevoked
+            ):
                 assert isinstance(await leader.ask(message), Refusal)
         with pytest.raises(PeerError):
             await leader.visitor.transport.call(shop.me, b"\xff no message", timeout=5)

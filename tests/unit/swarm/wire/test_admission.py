@@ -144,6 +144,7 @@ def test_every_question_there_is_has_its_rights_and_an_answer_is_no_question() -
             prompt_messages.ContinuedSubwords,
         ),
         messages.Nouns,
+        messages.ReleaseIs,
     }
     assert kinds - answers - {AskManifest} == set(MAY_ASK)
     answer = training_messages.LearnAck()
