@@ -18,7 +18,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Coroutine, Sequence
-from contextlib import suppress
+from contextlib import AsyncExitStack, suppress
 from itertools import count
 from pathlib import Path
 from statistics import median
@@ -36,6 +36,8 @@ _WIKI = Path(__file__).parents[1] / "data" / "wiki.txt"
 _GIAANN = [sys.executable, "-c", "from giaann_p2p.cli.main import main; main()"]
 _TOKENS, _EACH, _FIRST = 40, 32, 40
 """Tokens of an answer, prompts of the Python client at once, and prompts for the first token."""
+_COMING = 50
+"""Listeners that connect at once: all together would wait too long for their turn."""
 Ask = Callable[[str], Coroutine[Any, Any, int]]
 
 
@@ -189,22 +191,25 @@ def _memory(pid: int) -> float:
 
 async def _listening(where: Whereabouts, listeners: int, pid: int) -> float:
     """Return the gateway's memory with so many listeners, each of whom has heard the state."""
-    over, ready = asyncio.Event(), asyncio.Semaphore(0)
+    over, ready, coming = asyncio.Event(), asyncio.Semaphore(0), asyncio.Semaphore(_COMING)
 
     async def listen() -> None:
-        async with asked(where, "/api/events") as reply:
-            async for name, _ in events(reply):
-                if name == "rates":
-                    ready.release()
-                    break
+        async with AsyncExitStack() as listening:
+            async with coming:
+                reply = await listening.enter_async_context(asked(where, "/api/events"))
+                async for name, _ in events(reply):
+                    if name == "rates":
+                        break
+            ready.release()
             await over.wait()
 
-    tasks = [asyncio.create_task(listen()) for _ in range(listeners)]
-    for _ in range(listeners):
-        await ready.acquire()
-    found = _memory(pid)
-    over.set()
-    await asyncio.gather(*tasks)
+    async with asyncio.TaskGroup() as tasks:  # one that fails ends the wait for it
+        for _ in range(listeners):
+            tasks.create_task(listen())
+        for _ in range(listeners):
+            await ready.acquire()
+        found = _memory(pid)
+        over.set()
     return found
 
 
