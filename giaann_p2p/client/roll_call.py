@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Sequence
 
 from giaann_p2p.errors import PeerError
-from giaann_p2p.net.errors import Refused
+from giaann_p2p.net.errors import DialPaused, Refused
 from giaann_p2p.net.patience import called
 from giaann_p2p.net.transport import Transport
 from giaann_p2p.swarm.replication.settings import Settings
@@ -22,15 +22,20 @@ _AT_ONCE = 64
 
 
 async def silent(
-    transport: Transport, peers: Sequence[Peer], within: float = _WITHIN
+    transport: Transport, peers: Sequence[Peer], within: float = _WITHIN, *, soon: bool = False
 ) -> frozenset[Peer]:
-    """Call all peers; return those that do not answer. A refusal counts as an answer."""
+    """Call all peers; return those that do not answer. A refusal counts as an answer.
+
+    With `soon`, who could not be dialled a moment ago is silent at once, for a caller that looks
+    again and again: the network dials nobody anew for some seconds, so further tries only wait.
+    """
     turns = asyncio.Semaphore(_AT_ONCE)
+    final = (DialPaused,) if soon else ()
 
     async def answers(peer: Peer) -> bool:
         async with turns:
             try:
-                await called(transport, peer, encode(AskManifest()), within, _TRIES)
+                await called(transport, peer, encode(AskManifest()), within, _TRIES, final)
             except Refused:
                 return True
             except PeerError:

@@ -123,7 +123,7 @@ class SwarmBackend:
                 session = self.session
                 live = session.around.directory.live(session.now)
                 peers = list({said.peer: None for said in live})
-                quiet = await silent(session.place.transport, peers, _ANSWERS_WITHIN)
+                quiet = await silent(session.place.transport, peers, _ANSWERS_WITHIN, soon=True)
                 self._seen, self._seen_at = session.overview(quiet), clock()
             return self._seen
 

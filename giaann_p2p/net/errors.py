@@ -41,6 +41,10 @@ class NoConnection(Unreachable):
     """No connection to the peer opened in time: the peer may be down, or packets were lost."""
 
 
+class DialPaused(NoConnection):
+    """A dial to the peer has just failed, and the network does not dial it again yet."""
+
+
 class NobodyYet(Unreachable):
     """No other peer is known: this one is the first of its swarm, and others will dial it."""
 

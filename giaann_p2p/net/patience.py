@@ -2,27 +2,35 @@
 
 import asyncio
 
+from giaann_p2p.errors import PeerError
 from giaann_p2p.net.errors import NoConnection, TimedOut
 from giaann_p2p.net.transport import Transport
 from giaann_p2p.swarm.wire.identity import Peer
 
 
 async def called(
-    transport: Transport, peer: Peer, payload: bytes, within: float, tries: int
+    transport: Transport,
+    peer: Peer,
+    payload: bytes,
+    within: float,
+    tries: int,
+    final: tuple[type[PeerError], ...] = (),
 ) -> bytes:
     """Return a peer's answer, starting a try every `within` seconds while there is only silence.
 
-    Use this only for idempotent requests. Any other error, and the silence of the last of `tries`,
-    is raised. Concurrent calls to a peer share one dial, so a call that joins a dial in progress
-    can time out without a dial of its own. Therefore `within` should exceed the transport's
-    `dial_within`. It should also exceed the pause that libp2p makes after a failed dial, because
-    it refuses at once to dial sooner.
+    Use this only for idempotent requests. Any other error, one of `final`, and the silence of the
+    last of `tries`, is raised. Concurrent calls to a peer share one dial, so a call that joins a
+    dial in progress can time out without a dial of its own. Therefore `within` should exceed the
+    transport's `dial_within`. It should also exceed the pause that libp2p makes after a failed
+    dial, because it refuses at once to dial sooner.
     """
     clock = asyncio.get_running_loop().time
     for _ in range(tries - 1):
         began = clock()
         try:
             return await transport.call(peer, payload, timeout=within)
+        except final:
+            raise
         except (NoConnection, TimedOut):
             await asyncio.sleep(began + within - clock())
     return await transport.call(peer, payload, timeout=within)

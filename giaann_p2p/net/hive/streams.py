@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 
 from giaann_p2p.errors import UsageError
-from giaann_p2p.net.errors import NoConnection
+from giaann_p2p.net.errors import DialPaused, NoConnection
 from giaann_p2p.net.hive.host import Host
 from giaann_p2p.net.hive.life import Life
 from giaann_p2p.net.hive.peer_id import peer_of_address, way_to
@@ -22,7 +22,8 @@ _DIAL_WITHIN = 30.0
 in p2pd at once."""
 _AGAIN_WITHIN = 2.0
 """The seconds that connecting to a peer again may take after a restart of p2pd."""
-_SILENCE = "dial backoff", "i/o timeout", "deadline exceeded"
+_PAUSED = "dial backoff"
+_SILENCE = _PAUSED, "i/o timeout", "deadline exceeded"
 """What libp2p says of an address from which nothing came, or that it does not dial again yet: a
 later dial may succeed, unlike where a connection was refused."""
 _MOST_MET = 512
@@ -61,7 +62,8 @@ class HiveStreams:
             stream = await self._host.open_stream(peer, ways, _DIAL_WITHIN)
         except ConnectionRefusedError as error:
             if any(words in str(error) for words in _SILENCE):
-                raise NoConnection(f"the peer cannot be reached: {error}") from None
+                kind = DialPaused if _PAUSED in str(error) else NoConnection
+                raise kind(f"the peer cannot be reached: {error}") from None
             raise
         self._note(peer)
         return stream

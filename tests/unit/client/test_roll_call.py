@@ -6,7 +6,7 @@ import pytest
 
 from giaann_p2p.client import roll_call
 from giaann_p2p.client.roll_call import silent
-from giaann_p2p.net.errors import Reason, Refused
+from giaann_p2p.net.errors import DialPaused, Reason, Refused
 from giaann_p2p.swarm.wire.identity import Peer
 from tests.unit.node.helpers import Client, Town, identity, play
 
@@ -73,5 +73,26 @@ def test_only_some_are_asked_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
         asker = Client(town, 9)
         assert await silent(asker.transport, [one.me for one in others]) == frozenset()
         assert most == 2
+
+    play(story)
+
+
+def test_who_is_not_dialled_again_yet_is_silent_soon_for_who_looks_again() -> None:
+    async def story(town: Town) -> None:
+        house, client = town.add(), Client(town)
+        await town.until(town.settled)
+        loop, calls = asyncio.get_running_loop(), 0
+
+        async def paused(peer: Peer, payload: bytes, *, timeout: float) -> bytes:  # noqa: ASYNC109
+            nonlocal calls
+            calls += 1
+            raise DialPaused("dial backoff")
+
+        client.transport.call = paused  # type: ignore[method-assign]
+        for soon, tries in ((False, 3), (True, 1)):
+            began, calls = loop.time(), 0
+            assert await silent(client.transport, [house.me], 0.7, soon=soon) == {house.me}
+            assert calls == tries
+            assert loop.time() - began == pytest.approx((tries - 1) * 0.7)
 
     play(story)

@@ -13,6 +13,7 @@ from giaann_p2p.gateway import swarm_backend
 from giaann_p2p.gateway.held_session import HeldSession
 from giaann_p2p.gateway.swarm_backend import SwarmBackend
 from giaann_p2p.swarm.members.commands import Commands
+from giaann_p2p.swarm.wire.identity import Peer
 from giaann_p2p.swarm.wire.link import Link
 from tests.unit.swarm.members.test_peers_view import NOW, ONE, TWO, Seeing, record
 
@@ -56,4 +57,27 @@ def test_what_to_advise_is_looked_up_once_and_not_for_each_prompt(
         assert asked == [b"bees"]
 
     monkeypatch.setattr(swarm_backend, "visit", visit)
+    asyncio.run(play())
+
+
+def test_a_killed_peer_is_not_waited_for_because_the_next_look_is_soon(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def silent(*_: object, soon: bool) -> frozenset[Peer]:
+        return frozenset({TWO.peer} if soon else ())
+
+    async def play() -> None:
+        around = Seeing()
+        around.tell(record(TWO))
+        session = SimpleNamespace(
+            manifest=SimpleNamespace(),
+            around=around,
+            now=NOW,
+            place=SimpleNamespace(transport=None),
+            overview=lambda quiet: quiet,
+        )
+        backend = SwarmBackend(cast(HeldSession, SimpleNamespace(session=session)), training=False)
+        assert await backend.overview() == {TWO.peer}
+
+    monkeypatch.setattr(swarm_backend, "silent", silent)
     asyncio.run(play())

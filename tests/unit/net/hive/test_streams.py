@@ -11,7 +11,7 @@ import pytest
 import uvloop
 
 from giaann_p2p.errors import PeerError
-from giaann_p2p.net.errors import Broken, NoConnection, Unreachable
+from giaann_p2p.net.errors import Broken, DialPaused, NoConnection, Unreachable
 from giaann_p2p.net.hive.life import Life
 from giaann_p2p.net.hive.pipe import Pipe
 from giaann_p2p.net.limits import Limits, TransportLimits
@@ -105,7 +105,7 @@ def test_a_dial_soon_after_a_failed_one_may_be_tried_again() -> None:
         third = place.transport(place.hosts[0])
         with pytest.raises(Unreachable, match="connection refused") as refused:
             await third.call(second.me, b"", timeout=5)
-        with pytest.raises(NoConnection, match="dial backoff"):
+        with pytest.raises(DialPaused, match="dial backoff"):
             await third.call(second.me, b"", timeout=5)
         assert not isinstance(refused.value, NoConnection)
         await third.close()
