@@ -3,9 +3,9 @@
 import os
 import shlex
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from giaann_p2p.cli.swarm import usual_folder
 from giaann_p2p.swarm.members.commands import Commands
 from giaann_p2p.terminal import complain
 
@@ -32,6 +32,13 @@ def commands_of(swarm_id: bytes) -> Commands:
         return Commands()
     is_usual = str(folder) == os.path.realpath(usual_folder())
     return Commands("" if is_usual else f" --dir {shlex.quote(str(folder))}")
+
+
+def usual_folder() -> Path:
+    """Return the default folder of a swarm on this machine."""
+    state = os.environ.get("XDG_STATE_HOME", "")
+    base = Path(state) if state.startswith("/") else Path.home() / ".local" / "state"
+    return base / "giaann" / "swarm"
 
 
 class LossWarning:

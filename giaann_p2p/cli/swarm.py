@@ -1,7 +1,6 @@
 """`giaann swarm`: starts, shows, disturbs and ends a swarm that runs on this machine."""
 
 import asyncio
-import os
 import shlex
 import signal
 import time
@@ -15,6 +14,7 @@ from rich.live import Live
 from rich.text import Text
 
 from giaann_p2p.cli import swarm_view
+from giaann_p2p.cli.arrival import usual_folder
 from giaann_p2p.cli.manner import Profile
 from giaann_p2p.cli.pictures.option import Picture
 from giaann_p2p.cli.swarm_map import Elsewhere, show_map
@@ -333,13 +333,6 @@ def logs(
     while follow:
         time.sleep(_LOOK_EVERY)
         say(log.news(), end="")
-
-
-def usual_folder() -> Path:
-    """Return the default folder of a swarm on this machine."""
-    state = os.environ.get("XDG_STATE_HOME", "")
-    base = Path(state) if state.startswith("/") else Path.home() / ".local" / "state"
-    return base / "giaann" / "swarm"
 
 
 def _folder(given: Path | None) -> Path:

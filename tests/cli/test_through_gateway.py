@@ -1,6 +1,8 @@
 """Commands through a gateway: what it says is printed, and what it refuses is done without it."""
 
 import json
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,6 +21,19 @@ SWARM = bytes(range(32))
 LINK = str(
     Link(SWARM, ("/ip4/127.0.0.1/tcp/1/p2p/12D3KooWJzAMc6f4afnkkrUydqgNnjcg8ar3P3c2eDM8XCGn5QTQ",))
 )
+
+
+PROGRAM = """
+import sys
+from giaann_p2p.cli.main import main
+try:
+    main()
+except SystemExit:
+    pass
+slow = ("giaann_p2p.cli.swarm", "giaann_p2p.client.session", "numpy", "torch", "spacy")
+print([one for one in slow if one in sys.modules])
+"""
+"""The command, which tells at last what it imported of what takes long."""
 
 
 @pytest.fixture
@@ -56,6 +71,13 @@ def test_a_prompt_is_answered_as_the_gateway_says(giaann: Run, at: Served) -> No
     assert streamed.stdout == "Bees 1 2\n"
     explained = giaann("prompt", "Bees", "--explain", "--join", LINK).stdout
     assert "exact  score   1.000  of    3 candidates  number/1" in explained
+
+
+@pytest.mark.usefixtures("at")
+def test_a_prompt_imports_no_other_command_and_nothing_that_joins() -> None:
+    command = [sys.executable, "-c", PROGRAM, "prompt", "Bees", "--join", LINK]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=100, check=False)
+    assert done.stdout == "Bees 1 2 3\n[]\n", done.stderr
 
 
 @pytest.mark.usefixtures("_no_swarm")
