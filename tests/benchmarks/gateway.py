@@ -6,8 +6,8 @@ A swarm of real processes on this machine, of a storage peer and a compute peer,
 text. Then so many streams of `/v1/completions` go on at once, each beginning a new prompt when its
 answer ends. Before and after that, the Python client answers the same prompts as many at a time as
 a compute peer takes from one client, so both find the machine alike; the mean of the two counts.
-The time to the first token is the median of prompts one after the other, over HTTP and by the
-client. The memory is that of the gateway's process, without its p2pd.
+The time to the first token is the median of prompts one after the other, each over HTTP and by the
+client, which take turns to be first. The memory is that of the gateway's process, without its p2pd.
 """
 
 import argparse
@@ -34,7 +34,7 @@ from giaann_p2p.local.swarm import LocalSwarm
 
 _WIKI = Path(__file__).parents[1] / "data" / "wiki.txt"
 _GIAANN = [sys.executable, "-c", "from giaann_p2p.cli.main import main; main()"]
-_TOKENS, _EACH, _FIRST = 40, 32, 40
+_TOKENS, _EACH, _FIRST = 40, 32, 100
 """Tokens of an answer, prompts of the Python client at once, and prompts for the first token."""
 _COMING = 50
 """Listeners that connect at once: all together would wait too long for their turn."""
@@ -66,9 +66,11 @@ async def _measured(
         async def by_client(prompt: str) -> int:
             return len((await client.generate(prompt, max_tokens=_TOKENS)).tokens)
 
-        async def first_by_client(prompt: str) -> None:
+        async def first_by_client(prompt: str) -> float:
+            began, taken = time.perf_counter(), 0.0
             async for _ in await client.stream(prompt, max_tokens=_TOKENS):
-                return
+                taken = taken or time.perf_counter() - began
+            return taken
 
         ask, prompts = _asking(where), await _good(_prompts(), by_client)
         await _rate(by_client, prompts, _EACH, 5.0)  # warm
@@ -81,9 +83,10 @@ async def _measured(
         after = await _rate(by_client, prompts, _EACH, seconds / 4)
         http, python = list[float](), list[float]()
         for number in range(_FIRST):
-            prompt = prompts[number % len(prompts)]
-            http.append(await _taken(_first(where, prompt)))
-            python.append(await _taken(first_by_client(prompt)))
+            prompt, turn = prompts[number % len(prompts)], 1 if number % 2 else -1
+            asks = (http, lambda prompt: _first(where, prompt)), (python, first_by_client)
+            for taken, first in asks[::turn]:  # who asks second finds the rows at hand
+                taken.append(await first(prompt))
     idle = _memory(gateway.pid)
     heard = await _listening(where, listeners, gateway.pid)
     rate = (before + after) / 2
@@ -163,17 +166,16 @@ async def _rate(
     return said / (clock() - began)
 
 
-async def _first(where: Whereabouts, prompt: str) -> None:
-    """Ask for an answer, and leave with its first token."""
+async def _first(where: Whereabouts, prompt: str) -> float:
+    """Return the seconds until the first token; wait for the rest, which would delay others."""
     body = {"model": "local", "prompt": prompt, "max_tokens": _TOKENS, "stream": True}
+    began = time.perf_counter()
     async with asked(where, "/v1/completions", body) as reply:
         await reply.body.readline()
-
-
-async def _taken(work: Coroutine[Any, Any, None]) -> float:
-    began = time.perf_counter()
-    await work
-    return time.perf_counter() - began
+        taken = time.perf_counter() - began
+        async for _ in reply.body:
+            pass
+    return taken
 
 
 async def _watched(pid: int, memory: list[float]) -> None:
