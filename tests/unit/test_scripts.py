@@ -1,0 +1,38 @@
+"""What `scripts/test` runs, by what a Python that runs nothing is told."""
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+def ran(venv: Path, *arguments: str) -> list[str]:
+    """Return the arguments with which Python is run, a line for each run."""
+    parts = (ROOT / name for name in ("pyproject.toml", "constraints.txt"))
+    data = b"".join(part.read_bytes() for part in parts)
+    stamp = subprocess.run(["cksum"], input=data, capture_output=True, check=True).stdout
+    (venv / ".giaann-[dev]").write_bytes(stamp)  # so nothing is installed
+    (venv / "bin").mkdir(exist_ok=True)
+    python = venv / "bin" / "python"
+    python.write_text('#!/bin/sh\necho "$@"\n')
+    python.chmod(0o755)
+    command = [ROOT / "scripts" / "test", *arguments]
+    env = os.environ | {"GIAANN_VENV": str(venv)}
+    done = subprocess.run(command, env=env, capture_output=True, text=True, check=True, timeout=60)
+    return done.stdout.splitlines()
+
+
+def test_all_of_the_tests_end_with_the_page_in_a_browser(tmp_path: Path) -> None:
+    everything, page = ran(tmp_path, "--all")
+    assert everything.startswith("-m pytest -n ")
+    assert page == "-m pytest -m e2e tests/e2e/test_page.py"
+
+
+@pytest.mark.parametrize("option", ["--all", "--rest", "--coverage"])
+def test_a_choice_of_tests_is_run_alone(tmp_path: Path, option: str) -> None:
+    (run,) = ran(tmp_path, option, "tests/sim")
+    assert run.endswith("tests/sim")
+    assert "test_page" not in run
