@@ -10,12 +10,12 @@ So a session that cannot read it calls the peers that it knows, and ends if none
 
 import asyncio
 import logging
-from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager, suppress
+from collections.abc import Callable, Iterator
+from contextlib import AbstractAsyncContextManager, contextmanager, suppress
 
 from giaann_p2p.backoff import Backoff
 from giaann_p2p.client.session import Session
-from giaann_p2p.errors import GiaannError
+from giaann_p2p.errors import GiaannError, UsageError
 from giaann_p2p.gateway.failures import Unavailable
 
 _LOG = logging.getLogger("giaann.gateway")
@@ -51,6 +51,20 @@ class HeldSession:
             raise Unavailable(f"the swarm cannot be reached now ({self._why}); trying again")
         return self._session
 
+    @contextmanager
+    def using(self) -> Iterator[Session]:
+        """Yield the present session; Unavailable if what is done with it fails as it is given up.
+
+        Its transport is closed then, and says that it was used wrongly.
+        """
+        session = self.session
+        try:
+            yield session
+        except UsageError:
+            if self._session is session:
+                raise
+            raise Unavailable(f"the swarm was left meanwhile ({self._why}); trying again") from None
+
     async def start(self) -> None:
         """Join the swarm, and keep a session until `close`."""
         self._task = asyncio.create_task(self._keep())
@@ -74,7 +88,7 @@ class HeldSession:
                     with suppress(asyncio.InvalidStateError):
                         self._first.set_result(None)
                     await _until_alone(session)
-                    self._why = "none of its peers is there any more"
+                    self._session, self._why = None, "none of its peers is there any more"
             except GiaannError as error:
                 if not self._first.done() and asyncio.get_running_loop().time() >= self._until:
                     raise

@@ -104,7 +104,8 @@ class SwarmBackend:
         require(manner, self._manifest.spec.profile)
         async with self._turns.turn(_TURN_WITHIN) as waited:
             patience = min(_PATIENCE, _FIRST_WITHIN - waited)
-            yield ask(self.session, prompt, manner, patience)
+            with self._held.using() as session:
+                yield ask(session, prompt, manner, patience)
 
     def _room(self) -> int:
         """Return how many prompts the compute peers answer for this client at once."""
@@ -120,11 +121,11 @@ class SwarmBackend:
         async with self._looking:
             clock = asyncio.get_running_loop().time
             if self._seen is None or clock() - self._seen_at > _FRESH:
-                session = self.session
-                live = session.around.directory.live(session.now)
-                peers = list({said.peer: None for said in live})
-                quiet = await silent(session.place.transport, peers, _ANSWERS_WITHIN, soon=True)
-                self._seen, self._seen_at = session.overview(quiet), clock()
+                with self._held.using() as session:
+                    live = session.around.directory.live(session.now)
+                    peers = list({said.peer: None for said in live})
+                    quiet = await silent(session.place.transport, peers, _ANSWERS_WITHIN, soon=True)
+                    self._seen, self._seen_at = session.overview(quiet), clock()
             return self._seen
 
     async def status(self) -> dict[str, Any]:
@@ -144,10 +145,10 @@ class SwarmBackend:
 
     async def column(self, noun: str, words: int, leads: int) -> ShownColumn | None:
         """Return a noun's column; None if it was never learned."""
-        session = self.session
-        known = len(session.lies)
-        found = await column(session, noun, words, leads)
-        await session.reading.settled(_SOON)
+        with self._held.using() as session:
+            known = len(session.lies)
+            found = await column(session, noun, words, leads)
+            await session.reading.settled(_SOON)
         if not found.words:
             return None
         lies = session.lies[known:]
@@ -159,7 +160,8 @@ class SwarmBackend:
 
     async def search(self, prefix: str, most: int) -> Found:
         """Return nouns that begin with a text, the most frequent first."""
-        return await self._nouns.search(self.session, prefix, most)
+        with self._held.using() as session:
+            return await self._nouns.search(session, prefix, most)
 
     async def jobs(self) -> Jobs:
         """Return the texts that the swarm has learned, by their jobs, and who learned how much."""
@@ -169,8 +171,9 @@ class SwarmBackend:
 
     async def train(self, name: str, text: str) -> Teaching:
         """Have the swarm learn a text; yield how far it is, and at the end the report."""
-        async for found in self._lessons.learn(self.session, name, text):
-            yield found
+        with self._held.using() as session:
+            async for found in self._lessons.learn(session, name, text):
+                yield found
 
     async def close(self) -> None:
         """End what is under way."""

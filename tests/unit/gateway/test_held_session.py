@@ -10,7 +10,7 @@ from typing import Any, cast
 import pytest
 
 from giaann_p2p.client.session import Session
-from giaann_p2p.errors import GiaannError
+from giaann_p2p.errors import GiaannError, UsageError
 from giaann_p2p.gateway import held_session
 from giaann_p2p.gateway.failures import Unavailable
 from giaann_p2p.gateway.held_session import HeldSession
@@ -23,7 +23,7 @@ class Swarm:
         self.records, self.is_blind, self.answers = [SimpleNamespace(peer=b"a")], False, True
         self.joined, self.called, self.left = asyncio.Event(), asyncio.Event(), asyncio.Event()
         self.around, self.lookout = SimpleNamespace(directory=self), self
-        self.now, self.looks = 0.0, 0
+        self.now, self.looks, self.ends_within = 0.0, 0, 0.0
 
     def live(self, now: float) -> list[Any]:
         return self.records
@@ -48,6 +48,7 @@ class Swarm:
             yield cast("Session", self)
         finally:
             self.left.set()
+            await asyncio.sleep(self.ends_within)
 
 
 @pytest.fixture(autouse=True)
@@ -133,6 +134,30 @@ def test_a_session_ends_when_all_records_have_expired() -> None:
         await held.start()
         swarm.records = []
         await swarm.left.wait()
+        await held.close()
+
+    asyncio.run(play())
+
+
+def test_what_is_under_way_when_a_session_is_given_up_may_be_tried_again() -> None:
+    async def play() -> None:
+        swarm = Swarm()
+        swarm.ends_within = 60.0
+        held = HeldSession(swarm.join)
+        await held.start()
+        with pytest.raises(UsageError, match="a wrong prompt"), held.using():
+            raise UsageError("a wrong prompt")
+
+        async def ask() -> None:
+            with held.using():
+                swarm.answers, swarm.is_blind = False, True
+                await swarm.left.wait()
+                raise UsageError("this transport is closed")
+
+        with pytest.raises(Unavailable, match=r"left meanwhile \(none of its peers"):
+            await ask()
+        with pytest.raises(Unavailable, match="none of its peers"):
+            _ = held.session  # nothing new begins with one that ends
         await held.close()
 
     asyncio.run(play())

@@ -2,16 +2,20 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from types import SimpleNamespace
 from typing import cast
 
 import pytest
 
 from giaann_p2p.client.session import Session
+from giaann_p2p.errors import UsageError
 from giaann_p2p.gateway import swarm_backend
-from giaann_p2p.gateway.held_session import HeldSession
+from giaann_p2p.gateway.failures import Unavailable
+from giaann_p2p.gateway.held_session import HeldSession, Joins
 from giaann_p2p.gateway.swarm_backend import SwarmBackend
+from giaann_p2p.model.manner import Manner
+from giaann_p2p.sim.lessons import SPEC
 from giaann_p2p.swarm.members.commands import Commands
 from giaann_p2p.swarm.wire.identity import Peer
 from giaann_p2p.swarm.wire.link import Link
@@ -76,8 +80,29 @@ def test_a_killed_peer_is_not_waited_for_because_the_next_look_is_soon(
             place=SimpleNamespace(transport=None),
             overview=lambda quiet: quiet,
         )
-        backend = SwarmBackend(cast(HeldSession, SimpleNamespace(session=session)), training=False)
+        held = SimpleNamespace(session=session, using=lambda: nullcontext(session))
+        backend = SwarmBackend(cast(HeldSession, held), training=False)
         assert await backend.overview() == {TWO.peer}
 
     monkeypatch.setattr(swarm_backend, "silent", silent)
     asyncio.run(play())
+
+
+def test_a_prompt_that_the_end_of_its_session_cuts_off_may_be_sent_again() -> None:
+    async def play() -> None:
+        held = HeldSession(cast(Joins, None))
+        held._session = cast(Session, SimpleNamespace(manifest=SimpleNamespace(spec=SPEC)))
+        backend = SwarmBackend(held, training=False)
+
+        async def ask() -> None:
+            async with backend.answering("Bees", Manner()):
+                held._session = None
+                raise UsageError("this transport is closed")
+
+        with pytest.raises(Unavailable, match="left meanwhile"):
+            await ask()
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(swarm_backend, "ask", lambda *_: None)
+        patch.setattr(SwarmBackend, "_room", lambda _: 1)
+        asyncio.run(play())
