@@ -94,6 +94,16 @@ Chunk = Annotated[
         min=CHUNK, max=MOST_CHUNK, help=f"Sentences in a chunk of a text. \\[default: {CHUNK}]"
     ),
 ]
+Serve = Annotated[
+    bool, typer.Option("--serve", help="Also serve it over HTTP, as `giaann serve` does.")
+]
+Training = Annotated[
+    bool, typer.Option("--allow-training", help="With --serve: let who may ask also teach texts.")
+]
+Grace = Annotated[
+    float,
+    typer.Option(min=0, help="Seconds that peers have to shut down before they are killed."),
+]
 Names = Annotated[
     list[str], typer.Argument(metavar="NAME...", help="Peers, for example storage-1.")
 ]
@@ -121,16 +131,12 @@ def up(
         bool, typer.Option("--force", help="Accept a capacity that exceeds this machine's memory.")
     ] = False,
     name: Annotated[str | None, typer.Option(help="The swarm's name. \\[default: local]")] = None,
-    serve: Annotated[
-        bool, typer.Option("--serve", help="Also serve it over HTTP, as `giaann serve` does.")
-    ] = False,
+    serve: Serve = False,
+    allow_training: Training = False,
     restart: Annotated[
         bool, typer.Option("--restart", help="Restart peers that end by themselves.")
     ] = False,
-    grace: Annotated[
-        float,
-        typer.Option(min=0, help="Seconds that peers have to shut down before they are killed."),
-    ] = 10.0,
+    grace: Grace = 10.0,
     detach: Annotated[
         bool,
         typer.Option("--detach", help="Return when all are ready; `giaann swarm down` ends them."),
@@ -143,10 +149,13 @@ def up(
     """
     from giaann_p2p.local.swarm import LocalSwarm
 
+    if allow_training and not serve:
+        raise UsageError("--allow-training is for what --serve starts: give both")
     given = {
         "storages": storage,
         "computes": compute,
         "gateways": 1 if serve else None,
+        "arguments": {"gateway": ["--allow-training"] * allow_training} if serve else None,
         "bootstraps": bootstrap,
         "replicas": replicas,
         "redundancy": redundancy,

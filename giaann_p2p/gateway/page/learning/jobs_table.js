@@ -35,7 +35,7 @@ export function JobsTable({ jobs }) {
 function Row({ job }) {
   const { id, name, chunks, of, rate, mine, authors } = job;
   const all = of !== null && chunks >= of;
-  const far = of === null ? `${count(chunks)} chunks` : `${count(chunks)} of ${count(of)} chunks`;
+  const far = of === null ? many(chunks, "chunk") : `${count(chunks)} of ${many(of, "chunk")}`;
   return html`<tr>
     <th scope="row">${name ?? html`<code title=${id}>${id.slice(0, 12)}</code>`}</th>
     <td>

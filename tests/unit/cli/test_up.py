@@ -1,0 +1,36 @@
+"""What `giaann swarm up` makes of its options."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from giaann_p2p.cli import swarm
+from giaann_p2p.errors import UsageError
+from giaann_p2p.local.roles import Spec
+
+
+@pytest.fixture
+def started(monkeypatch: pytest.MonkeyPatch) -> list[Spec]:
+    """The specs of the swarms that would have been started."""
+    found = list[Spec]()
+
+    def run(given: Any, *_: object) -> None:  # noqa: ANN401  (a swarm)
+        found.append(given.spec)
+
+    monkeypatch.setattr(swarm, "_run", run)
+    return found
+
+
+def test_a_gateway_teaches_only_if_that_is_allowed(tmp_path: Path, started: list[Spec]) -> None:
+    swarm.up(folder=tmp_path, serve=True)
+    swarm.up(folder=tmp_path, serve=True, allow_training=True)
+    off, on = (spec.arguments["gateway"] for spec in started)
+    assert (off, on) == ([], ["--allow-training"])
+    assert [spec.gateways for spec in started] == [1, 1]
+
+
+def test_without_a_gateway_nothing_can_be_allowed(tmp_path: Path, started: list[Spec]) -> None:
+    with pytest.raises(UsageError, match="give both"):
+        swarm.up(folder=tmp_path, allow_training=True)
+    assert started == []
