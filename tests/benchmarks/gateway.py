@@ -1,6 +1,7 @@
 """What a gateway bears, and what it costs beside the Python client.
 
     python -m tests.benchmarks.gateway [--streams 200] [--seconds 60] [--listeners 1000]
+        [--picture FILE.svg]
 
 A swarm of real processes on this machine, of a storage peer and a compute peer, learns the bundled
 text. Then so many streams of `/v1/completions` go on at once, each beginning a new prompt when its
@@ -19,7 +20,7 @@ import sys
 import time
 from collections.abc import Callable, Coroutine, Sequence
 from contextlib import AsyncExitStack, suppress
-from itertools import count
+from itertools import count, pairwise
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -31,6 +32,7 @@ from giaann_p2p.gateway.server import allow_files
 from giaann_p2p.gateway.whereabouts import Whereabouts
 from giaann_p2p.local import linux
 from giaann_p2p.local.swarm import LocalSwarm
+from tests.benchmarks.gateway_plot import draw_streams
 
 _WIKI = Path(__file__).parents[1] / "data" / "wiki.txt"
 _GIAANN = [sys.executable, "-c", "from giaann_p2p.cli.main import main; main()"]
@@ -47,17 +49,20 @@ def main() -> None:
     options.add_argument("--streams", type=int, default=200, help="streams at once")
     options.add_argument("--seconds", type=float, default=60.0, help="how long they go on")
     options.add_argument("--listeners", type=int, default=1000, help="idle listeners to events")
+    options.add_argument("--picture", type=Path, help="draw each second of the streams: FILE.svg")
     given = options.parse_args()
     allow_files(given.streams + given.listeners)
     with LocalSwarm(storages=1, computes=1, gateways=1, replicas=1, shards=16) as swarm:
         train = [*_GIAANN, "train", str(_WIKI), "--join", swarm.link]
         subprocess.run(train, check=True, stdout=subprocess.DEVNULL)
-        found = asyncio.run(_measured(swarm, given.streams, given.seconds, given.listeners))
+        found = asyncio.run(
+            _measured(swarm, given.streams, given.seconds, given.listeners, given.picture)
+        )
     print(json.dumps(found, indent=2))
 
 
 async def _measured(
-    swarm: LocalSwarm, streams: int, seconds: float, listeners: int
+    swarm: LocalSwarm, streams: int, seconds: float, listeners: int, picture: Path | None
 ) -> dict[str, object]:
     gateway = swarm.peer("gateway-1")
     where = Whereabouts(url=f"http://{gateway.listen}", pid=gateway.pid)
@@ -76,9 +81,15 @@ async def _measured(
         await _rate(by_client, prompts, _EACH, 5.0)  # warm
         at_first = _memory(gateway.pid)
         before = await _rate(by_client, prompts, _EACH, seconds / 4)
-        memory, errors = [at_first], list[str]()
-        watching = asyncio.create_task(_watched(gateway.pid, memory))
-        tokens = await _rate(ask, prompts, streams, seconds, errors)
+        memory, errors, said = [at_first], list[str](), [0, 0]
+
+        async def counted(prompt: str) -> int:
+            tokens = await ask(prompt)
+            said[-1] += tokens
+            return tokens
+
+        watching = asyncio.create_task(_watched(gateway.pid, memory, said))
+        tokens = await _rate(counted, prompts, streams, seconds, errors)
         watching.cancel()
         after = await _rate(by_client, prompts, _EACH, seconds / 4)
         http, python = list[float](), list[float]()
@@ -90,6 +101,8 @@ async def _measured(
     idle = _memory(gateway.pid)
     heard = await _listening(where, listeners, gateway.pid)
     rate = (before + after) / 2
+    if picture is not None:
+        draw_streams(picture, each_second(said), memory[1:], rate, streams)
     return {
         "streams": streams,
         "errors": len(errors),
@@ -178,11 +191,17 @@ async def _first(where: Whereabouts, prompt: str) -> float:
     return taken
 
 
-async def _watched(pid: int, memory: list[float]) -> None:
-    """Note the memory of a process each second, until cancelled."""
+async def _watched(pid: int, memory: list[float], said: list[int]) -> None:
+    """Note the memory of a process each second, and how much was said by then, until cancelled."""
     while True:
         await asyncio.sleep(1.0)
         memory.append(_memory(pid))
+        said.append(said[-1])
+
+
+def each_second(said: Sequence[int]) -> list[int]:
+    """Return how much was said in each second, given how much was said by its end."""
+    return [after - before for before, after in pairwise(said)]
 
 
 def _memory(pid: int) -> float:
