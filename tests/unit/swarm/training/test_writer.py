@@ -415,8 +415,7 @@ def test_nor_for_one_that_is_told_to_fetch_and_is_busy() -> None:
 
 def test_a_holder_may_become_a_keeper_after_it_took_the_chunk() -> None:
     writing = _beside()
-    writing.around.others_there, writing.around.beside_owners = set(), {}
-    writing.around.away = [A]
+    writing.around.beside_owners = {}  # A went away, and may come back
     writing.push()
     for peer in (B, C, D):
         writing.answer(peer, Pushed(ALL))
