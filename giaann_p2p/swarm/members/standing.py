@@ -44,6 +44,8 @@ MOST_PEERS = 1 << 14
 evicted first, so a flood of strangers never evicts a peer with standing."""
 MOST_BYTES = 64 * MOST_PEERS
 """Maximum length of an encoded book of standing, in bytes."""
+_TIME = Peer(b"")
+"""The name of no peer, with which a book notes when it was saved; earlier releases ignore it."""
 _Seconds = Annotated[int, msgspec.Meta(ge=0, lt=1 << 48)]
 
 
@@ -71,6 +73,9 @@ class Standing:
         """Longest time for which any peer, this one included, has been seen, in seconds."""
         self._last: dict[Peer, float] = {}  # time at which each peer was last heard, in this run
         self._now = 0.0  # time at which any peer was last heard, in this run
+        self._saved = 0.0  # time at which the book was saved in an earlier run
+        self._before: set[Peer] = set()  # peers of earlier runs, until they are heard in this one
+        self._until = 0.0  # time until which those were there all the time that are heard
         self._noted = 0.0  # `oldest` at the last note
 
     def __len__(self) -> int:
@@ -95,11 +100,28 @@ class Standing:
         A gap of more than MOST_LIFETIME seconds does not count, because the peer was away.
         """
         gap = now - self._last.get(peer, now)
-        self._last[peer] = self._now = now
         seen = self._seen.get(peer, 0.0) + (gap if 0 <= gap <= MOST_LIFETIME else 0.0)
+        if self._before:
+            seen += self._meanwhile(peer, now)
+        self._last[peer] = self._now = now
         self._seen[peer], self.oldest = seen, max(self.oldest, seen)
         if len(self._seen) > MOST_PEERS:
             self._forget(min(self._seen, key=self._seen.__getitem__))
+
+    def _meanwhile(self, peer: Peer, now: float) -> float:
+        """Return the seconds for which to credit a peer that was there before and after a restart.
+
+        It was probably there meanwhile, unlike those that joined in that time. But it gets no more
+        than what it had, so that who was seen once does not gain a month.
+        """
+        if not self._last:
+            self._until = now + LIFETIME
+        elif now > self._until:
+            self._before.clear()  # who is not there by now was away, too
+        if peer not in self._before:
+            return 0.0
+        self._before.remove(peer)
+        return max(0.0, min(now - self._saved, self._seen.get(peer, 0.0)))
 
     def has(self, peer: Peer) -> bool:
         """Return whether a peer has standing; this peer itself always does."""
@@ -125,12 +147,19 @@ class Standing:
         UsageError if the book is malformed.
         """
         for peer, seconds in _unpacked(data):
-            self._seen[peer] = self._seen.get(peer, 0.0) + seconds
+            if peer == _TIME:
+                self._saved = seconds
+            else:
+                self._seen[peer] = self._seen.get(peer, 0.0) + seconds
+                self._before.add(peer)
+        if not self._saved:  # an earlier release saved no time
+            self._before.clear()
         self._noted = self.oldest = max(self._seen.values(), default=0.0)
 
     def packed(self) -> bytes:
         """Encode the book of standing, so that it can be saved across a restart."""
-        return msgspec.msgpack.encode([(peer, int(s)) for peer, s in self._seen.items()])
+        seen = [(peer, int(s)) for peer, s in self._seen.items()]
+        return msgspec.msgpack.encode([(_TIME, max(0, int(self._now))), *seen])
 
     def note(self) -> list[Note]:
         """Return an order to save the book if that is due; otherwise no order."""
@@ -150,6 +179,6 @@ def _unpacked(data: bytes) -> Iterator[tuple[Peer, float]]:
         pairs = msgspec.msgpack.decode(data, type=list[tuple[bytes, _Seconds]])
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise UsageError(f"the book of known peers cannot be read: {error}") from None
-    for peer, seconds in pairs[:MOST_PEERS]:
-        if len(peer) == PEER_BYTES:
+    for peer, seconds in pairs[: MOST_PEERS + 1]:
+        if len(peer) == PEER_BYTES or peer == _TIME:
             yield Peer(peer), float(seconds)

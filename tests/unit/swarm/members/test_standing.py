@@ -2,6 +2,7 @@
 
 from itertools import pairwise
 
+import msgspec
 import pytest
 
 from giaann_p2p.errors import UsageError
@@ -99,6 +100,47 @@ def test_a_restart_forgets_nothing() -> None:
     again.restore(book.packed())
     assert again.has(OLD)
     assert not again.has(NEW)
+
+
+def _restarted(saved: float, again: float) -> Standing:
+    """Return the book of a peer that knew OLD for a minute, restarted, and saw it again."""
+    book = Standing(ME)
+    _seen(book, OLD, saved - 60, saved)
+    one = Standing(ME)
+    one.restore(book.packed())
+    one.heard(OLD, again)
+    return one
+
+
+def test_who_was_there_before_and_after_a_restart_was_there_meanwhile() -> None:
+    assert _restarted(1000, 1040).seconds(OLD) == 100
+    assert _restarted(1000, 9000).seconds(OLD) == 120  # twice what it had at most
+    assert _restarted(1000, 900).seconds(OLD) == 60  # the clock was set back
+    book = _restarted(1000, 1040)
+    book.heard(NEW, 1040)
+    _seen(book, OLD, 1040, 1130)
+    _seen(book, NEW, 1040, 1130)
+    assert not book.has(NEW)
+    book.heard(OLD, 1135)  # it is credited once
+    assert book.seconds(OLD) == 195
+
+
+def test_who_is_not_there_after_a_restart_is_not_credited() -> None:
+    book = Standing(ME)
+    _seen(book, OLD, 940, 1000)
+    _seen(book, NEW, 940, 1000)
+    one = Standing(ME)
+    one.restore(book.packed())
+    _seen(one, OLD, 1030, 1030 + LIFETIME + 10)
+    one.heard(NEW, 1030 + LIFETIME + 10)
+    assert one.seconds(NEW) == 60
+
+
+def test_a_book_of_an_earlier_release_has_no_time() -> None:
+    one = Standing(ME)
+    one.restore(msgspec.msgpack.encode([(OLD, 60)]))
+    one.heard(OLD, 1e9)
+    assert one.seconds(OLD) == 60
 
 
 @pytest.mark.parametrize("data", [b"", b"\x93", b"\x91\x92\xa1a\xa1b"])
