@@ -9,15 +9,13 @@ from tests.sim.bugs import WRITER_BUGS, Bug
 
 
 def _bad_disks() -> list[str]:
-    """Let disks refuse their first writes, then be slow, and all machines crash meanwhile."""
+    """Let disks refuse the first updates, then be slow, and all machines crash meanwhile."""
     scenario = Scenario(7)
     scenario.do("storages 4")
     peers = scenario.swarm.storages
-    scenario.do("run 0.5")
+    scenario.do("run 60.5")
     for peer in peers:
         peer.disk.fail_at(1, errno.ENOSPC, times=2)
-    scenario.do("run 60")
-    for peer in peers:
         scenario.do(f"slow disk {peer.name} 3")
     for line in ("client push 0-9", "run 4", "crash all", "restart all"):
         scenario.do(line)
