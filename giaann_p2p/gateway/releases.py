@@ -22,7 +22,7 @@ _Run = tuple[Peer, Role, int]
 
 
 class Origin(NamedTuple):
-    """What a peer says of this run of itself."""
+    """A peer's release and start time, as it reports them."""
 
     version: str
     began: int
@@ -30,7 +30,7 @@ class Origin(NamedTuple):
 
 
 class Releases:
-    """What the live peers say of themselves; nobody waits for it."""
+    """The releases and start times of the live peers, which are asked in the background."""
 
     def __init__(self) -> None:
         self._known = dict[_Run, Origin]()

@@ -26,10 +26,8 @@ from giaann_p2p.swarm.wire.record import ROLES, Announcement, sets_of
 _SPARE = 64
 """Incarnations of forgotten peers are pruned once there are this many more incarnations than twice
 the number of records in the directory."""
-
-
 _KEPT = 5.0
-"""Seconds for which it is remembered which shards need a keeper."""
+"""Seconds after which the shards that need a keeper are determined anew."""
 
 
 class PeersView:

@@ -141,8 +141,8 @@ class PushedChunk:
     def kept(self, others: "PeersView", among: Mapping[Peer, Shards] | None = None) -> Mask:
         """Return the shards for which a keeper has the chunk, one flag per shard.
 
-        `among`: only these peers count, each for these shards. Who is a keeper now may not have
-        been one when it took the chunk.
+        With `among`, only these peers count, each for its shards. A peer may have become a keeper
+        after it took the chunk, so the flags are computed anew each time.
         """
         kept = np.zeros(len(self.acks), np.bool_)
         for peer, shards in self.taken.items():

@@ -1,4 +1,4 @@
-"""What a gateway makes of its session: whether it can answer prompts, and what it advises."""
+"""A gateway's readiness and its advice, as they follow from its session."""
 
 import asyncio
 from collections.abc import AsyncIterator

@@ -136,6 +136,23 @@ def test_who_is_not_there_after_a_restart_is_not_credited() -> None:
     assert one.seconds(NEW) == 60
 
 
+def test_who_is_heard_within_the_lifetime_of_a_record_after_a_restart_was_there() -> None:
+    book = Standing(ME)
+    _seen(book, OLD, 940, 1000)
+    _seen(book, NEW, 940, 1000)
+    one = Standing(ME)
+    one.restore(book.packed())
+    one.heard(OLD, 1030)
+    one.heard(NEW, 1030 + LIFETIME)
+    assert one.seconds(NEW) == 120
+
+
+def test_names_of_another_length_are_ignored() -> None:
+    one = Standing(ME)
+    one.restore(msgspec.msgpack.encode([(b"short", 60), (OLD, 60)]))
+    assert len(one) == 1
+
+
 def test_a_book_of_an_earlier_release_has_no_time() -> None:
     one = Standing(ME)
     one.restore(msgspec.msgpack.encode([(OLD, 60)]))

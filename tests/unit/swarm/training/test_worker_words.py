@@ -1,4 +1,4 @@
-"""What is learned waits for the word of its coordinator; who owes a word gets no more slots."""
+"""A learned chunk is pushed when its coordinator says so; one that owes that gets no slots."""
 
 import pytest
 
