@@ -118,7 +118,6 @@ class Around:
         self.gone_with: dict[int, list[Peer]] = {}
         self.cold_at: dict[int, list[Peer]] = {}
         self.beside_owners: dict[Peer, Shards] = {}
-        self.newcomers: set[Peer] = set()
         self.others_there: set[Peer] = set()
         self.without_disk: set[Peer] = set()
         self.named_by: Named = {}
@@ -179,6 +178,9 @@ class Around:
 
     def stands(self, peer: Peer) -> bool:
         return peer not in self.newcomers
+
+    def standing_members(self, now: float) -> frozenset[Peer]:
+        return frozenset(filter(self.stands, self.capacities))
 
     def kept(self, now: float) -> Mask:
         there = {*self.capacities, *self.others_there}

@@ -34,7 +34,7 @@ class Holder(Node):
 
     def is_beside(self, shard: int) -> bool:
         """Return whether the peer holds a shard beside owners that it takes for newcomers."""
-        owners = self.core.replicas.owners(shard)
+        owners = self.around.placement(self.now).owners(shard)
         return self.peer not in owners and not all(map(self.around.stands, owners))
 
     def can_give_rest_to(self, other: "Holder", shard: int) -> bool:

@@ -132,10 +132,11 @@ class Promises:
         problems = [
             f"shard {shard} is still {state.name.lower()} at {peer.name}"
             for peer, state in states.items()
-            if state in (ReplicaState.SYNCING, ReplicaState.DRAINING) and not peer.is_beside(shard)
+            if state in (ReplicaState.SYNCING, ReplicaState.DRAINING)
         ]
-        if len(ready) != min(self._replicas, len(there)):
-            problems.append(f"shard {shard} has {len(ready)} ready replicas")
+        placed = [peer for peer in ready if not peer.is_beside(shard)]
+        if len(placed) != min(self._replicas, len(there)):
+            problems.append(f"shard {shard} has {len(placed)} ready replicas")
         sets = [peer.chunks(shard) for peer in ready]
         if any(chunks != sets[0] for chunks in sets):
             problems.append(f"shard {shard} has replicas with different chunks")

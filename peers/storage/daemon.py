@@ -57,8 +57,8 @@ def _departure(
 
     def left() -> str:
         count = len(store.shards)
-        which = f"{count} shard{'' if count == 1 else 's'}"
-        return f"{which} could not be handed over: {hindrance(node.me, live(), manifest.quorum)}"
+        which = "1 shard is" if count == 1 else f"{count} shards are"
+        return f"{which} not handed over: {hindrance(node.me, live(), manifest.quorum)}"
 
     def kept() -> str:
         if options.memory_only:

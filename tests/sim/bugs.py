@@ -31,6 +31,7 @@ from giaann_p2p.swarm.replication import (
 from giaann_p2p.swarm.training import writer
 from giaann_p2p.swarm.training.pushed_chunk import PushedChunk
 from giaann_p2p.swarm.wire.actions import Apply, Reply
+from giaann_p2p.swarm.wire.identity import Peer
 from giaann_p2p.swarm.wire.messages import Carried, Pushed, Read
 from giaann_p2p.swarm.wire.row_mark import MARK_BYTES
 from giaann_p2p.swarm.wire.shardset import packed
@@ -185,9 +186,10 @@ def _never_notice_a_death(patch: pytest.MonkeyPatch) -> None:
 
 
 def _let_go_on_hearsay(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(
-        handover_proof.HandoverProof, "shown", lambda self, shard, mine, owners, now: True
-    )
+    def all_others(self: Any, shard: int, mine: Applied, now: float) -> set[Peer]:
+        return {*self._replicas.owners(shard), *self._others.members(now)}
+
+    patch.setattr(handover_proof.HandoverProof, "shown", all_others)
 
 
 HEARSAY = Bug("let go on hearsay", _let_go_on_hearsay)

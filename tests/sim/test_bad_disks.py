@@ -17,7 +17,7 @@ def _bad_disks() -> list[str]:
     for peer in peers:
         peer.disk.fail_at(1, errno.ENOSPC, times=2)
         scenario.do(f"slow disk {peer.name} 3")
-    for line in ("client push 0-9", "run 4", "crash all", "restart all"):
+    for line in ("client push 0-9", "run 5", "crash all", "restart all"):
         scenario.do(line)
     for peer in peers:
         scenario.do(f"quick disk {peer.name}")

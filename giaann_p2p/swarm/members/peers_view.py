@@ -27,7 +27,7 @@ _SPARE = 64
 """Incarnations of forgotten peers are pruned once there are this many more incarnations than twice
 the number of records in the directory."""
 _KEPT = 5.0
-"""Seconds after which the shards that need a keeper are determined anew."""
+"""Seconds after which what depends on standing is determined anew."""
 
 
 class PeersView:
@@ -55,6 +55,7 @@ class PeersView:
         self._ready_at, self._ready = -1, dict[int, list[Peer]]()
         self._beside: tuple[int, Mapping[Peer, Shards]] = -1, {}
         self._kept: tuple[int, float, Mask, Mask] | None = None
+        self._standing_members: tuple[int, float, frozenset[Peer]] | None = None
         self._wrong: tuple[int, frozenset[Peer]] | None = None
         self._incarnations: dict[Peer, int] = {}
         self._looked_at: float | None = None
@@ -133,10 +134,10 @@ class PeersView:
     def beside(self, now: float) -> Mapping[Peer, Shards]:
         """Return the peers that hold shards without owning them, with those shards.
 
-        Such a peer held the shards before the present owners did, and keeps them until the owners
-        have standing. At most as many such peers count per shard as it should have replicas: those
-        that this peer has seen for the longest time. So strangers with false claims cannot make
-        writers push to any number of peers.
+        Such a peer holds the shards beside owners that it takes for newcomers (see `held_beside`),
+        or is about to hand them over. At most as many such peers count per shard as it should have
+        replicas: those that this peer has seen for the longest time. So strangers with false claims
+        cannot make writers push to any number of peers.
         """
         at = self._at(now)
         version = self.directory.version(at)
@@ -206,6 +207,20 @@ class PeersView:
         """
         is_admitted = self.admission is None or not self.admission.is_open
         return is_admitted or self.standing.is_young or self.stands(author)
+
+    def standing_members(self, now: float) -> frozenset[Peer]:
+        """Return the storage peers of the placement that have standing.
+
+        The result is recomputed when the members change, and every few seconds, because a peer may
+        gain standing.
+        """
+        at = self._at(now)
+        version, before = self.directory.version(at), self._standing_members
+        if before is None or before[0] != version or not 0 <= at - before[1] < _KEPT:
+            found = frozenset(peer for peer, _ in self.directory.members(at) if self.stands(peer))
+            self._standing_members = version, at, found
+            return found
+        return before[2]
 
     def standing_now(self) -> Callable[[Peer], bool]:
         """Return a function that says which peers have standing now; other threads may call it."""

@@ -5,11 +5,12 @@ peer keeps a book of its own instead, and saves it across restarts. A peer that 
 *standing* once it has been seen for a day, or for half as long as the oldest peer in the book,
 whichever is shorter. So peers that begin a swarm together have it within seconds.
 
-Standing decides two things about data (see `StoragePeer` and `Writer`): a replica leaves memory
-only when all its owners have standing, and an update is committed only when a holder with standing
-has it. So peers that join and vanish, however large and in however young a swarm, take no data with
-them. It also decides how fast an author may teach, but not while the whole book is younger than
-`founding` seconds: in the first minutes of a swarm, who has only just begun to learn is no flood.
+Standing decides two things about data (see `held_beside` and `Writer`): each shard has its replicas
+at peers with standing, beside those of newcomers, and an update is committed only when a holder
+with standing has it. So peers that join and vanish, however large and in however young a swarm,
+take no data with them. It also decides how fast an author may teach, but not while the whole book
+is younger than `founding` seconds: in the first minutes of a swarm, who has only just begun to
+learn is no flood.
 
 A peer that is caught lying loses no seconds. But it does not count as a keeper of anything while
 audits by most owners of a shard, with standing themselves, find its replica wrong (see

@@ -1,4 +1,4 @@
-"""Proof of possession: before a peer drops a shard, its owners must prove that they hold it.
+"""Proof of possession: before a peer drops a shard, its holders must prove that they hold it.
 
 1. A few shards at a time are on *trial*. The dropping peer fetches nothing for such a shard, so its
    own content stands still and the owners' content only grows beyond it.
@@ -13,6 +13,8 @@
    chunks. If the dropping peer's content changes, its trial begins anew.
 5. An owner whose proof is wrong is put on backoff, longer each time, and is not asked about that
    shard for an hour. The shard is kept, and kept up to date, until other owners take it over.
+6. Peers that hold the shard beside its owners are asked as well (see `ShardDrop`). But none of them
+   is needed, so a trial goes on without those that give no proof, or a wrong one.
 """
 
 import hashlib
@@ -64,8 +66,8 @@ class Spare(NamedTuple):
     mine: Applied
     """The chunks that this peer has applied to the shard."""
     owners: Sequence[Peer]
-    covering: Set[Peer]
-    """The owners that report every chunk in `mine`."""
+    covering: Sequence[Peer]
+    """The owners, and peers beside them, that report every chunk in `mine`."""
     may_begin: bool
     """Whether a trial may begin: all owners have reported the shard ready not long ago."""
 
@@ -82,16 +84,15 @@ class _Trial:
     weight: ShardFingerprint | None = None
     """This peer's own fingerprint of the shard; None until it is computed."""
     shown: set[Peer] = field(default_factory=set)
-    """Owners that have proved that they hold the shard."""
+    """Peers that have proved that they hold the shard."""
+    failed: set[Peer] = field(default_factory=set)
+    """Peers beside the owners that have given no proof, or a wrong one."""
 
     @property
     def owing(self) -> Iterator[Peer]:
-        """The owners that can give a proof, but have not given it yet."""
-        return (
-            peer
-            for peer in self.spare.owners
-            if peer in self.spare.covering and peer not in self.shown
-        )
+        """The peers that can give a proof, but have not given it yet."""
+        asked = self.shown | self.failed
+        return (peer for peer in self.spare.covering if peer not in asked)
 
 
 class HandoverProof:
@@ -132,14 +133,14 @@ class HandoverProof:
             return False
         return self._replicas.state(shard) is ReplicaState.DRAINING or shard in self._rests
 
-    def shown(self, shard: int, mine: Applied, owners: Sequence[Peer], now: float) -> bool:
-        """Return whether all owners of a shard have proved that they hold the chunks `mine`."""
+    def shown(self, shard: int, mine: Applied, now: float) -> Set[Peer]:
+        """Return the peers that have proved that they hold the chunks `mine` of a shard."""
         trial = self._trials.get(shard)
         if trial is None or now - trial.begun >= TRIAL:
-            return False
+            return frozenset()
         if trial.weight is None or trial.weight.chunks != mine:
-            return False
-        return trial.shown.issuperset(owners)
+            return frozenset()
+        return trial.shown
 
     def restarted(self, peer: Peer) -> None:
         """Discard the proofs of a peer without a disk that restarted: it has lost what it held."""
@@ -274,12 +275,15 @@ class HandoverProof:
         trial = self._trials.get(shard)
         if trial is None or trial.weight is not weight:
             return
-        if not proof:
-            self._in_vain(shard, now)
-        elif proof == proof_of(weight.print, peer):
+        if proof == proof_of(weight.print, peer):
             trial.shown.add(peer)
             self.shown_so_far += 1
-        else:
+            return
+        if peer not in trial.spare.owners:
+            trial.failed.add(peer)
+        elif not proof:
+            self._in_vain(shard, now)
+        if proof:
             self._found_wrong(peer, shard, now)
 
     def _found_wrong(self, peer: Peer, shard: int, now: float) -> None:

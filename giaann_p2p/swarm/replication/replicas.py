@@ -38,6 +38,8 @@ class Replicas:
             self._states[shard] = ReplicaState.SYNCING
             self._held[ReplicaState.SYNCING].add(shard)
         self._owners: list[Owners] = [()] * shards
+        self.beside = frozenset[int]()
+        """The shards that this peer should hold beside their owners (see `held_beside`)."""
         self._excluded: list[frozenset[Peer]] = [frozenset()] * shards
         self._since: dict[int, float] = {}  # time of each shard's last transition, if any
         self._begun: dict[int, float] = {}  # when each shard came, if after this peer's start
@@ -81,12 +83,12 @@ class Replicas:
         return [shard for shard in self.held.tolist() if self.me in self._excluded[shard]]
 
     def wanted(self, shard: int) -> bool:
-        """Return whether this peer is an owner of a shard."""
-        return self.me in self._owners[shard]
+        """Return whether this peer should hold a shard: as an owner, or beside its owners."""
+        return self.me in self._owners[shard] or shard in self.beside
 
     @property
     def catching_up(self) -> list[int]:
-        """The shards that are not ready yet, except those that other peers are known to own.
+        """The shards that are not ready yet, except those that only others are known to want.
 
         A peer that comes back may hold shards that others own by now; it only hands these over.
         """
@@ -109,17 +111,20 @@ class Replicas:
 
     @property
     def own(self) -> Shards:
-        """The shards of which this peer is an owner and has a replica, in any state, ascending."""
+        """The shards that this peer should hold, and has a replica of in any state, ascending."""
         if self._own is None:
             own = [shard for shard in self.held.tolist() if self.wanted(shard)]
             self._own = np.array(own, np.uint16)
             self._own.flags.writeable = False
         return self._own
 
-    def place(self, placement: Owned, now: float) -> Shards:
-        """Apply a new placement; return the shards that this peer begins to hold."""
+    def place(self, placement: Owned, now: float, beside: frozenset[int] = frozenset()) -> Shards:
+        """Apply a new placement; return the shards that this peer begins to hold.
+
+        `beside`: the shards that it should hold beside their owners.
+        """
         begun = []
-        self._own = None
+        self._own, self.beside = None, beside
         self.changes += 1
         for shard, state in enumerate(self._states):
             self._owners[shard] = placement.owners(shard)

@@ -1,14 +1,14 @@
 """Decides which shards leave this peer's memory: those that others own, once these have them.
 
 Safety: a shard with chunks is dropped only when all its owners have proved in the last minute that
-they hold the same chunks, a quorum of them report it ready right now, and all of them have
-standing. Where the disk has room, it stays as a cold copy.
+they hold the same chunks, and a quorum of them report it ready right now. Among those that report
+it ready and have proved it, owners or beside them, must be a quorum of peers with standing, or all
+that there are. So newcomers that join and vanish take no data with them. Where the disk has room,
+the shard stays as a cold copy.
 
 Not all owners must be well at the moment of the drop. If they had to be, a peer could not leave a
 swarm in which some peer is always being restarted.
 """
-
-from collections.abc import Mapping
 
 import numpy as np
 
@@ -34,22 +34,14 @@ class ShardDrop:
         self._writes, self._reports = shared.writes, shared.reports
         self._cooling, self._readiness, self._handover = cooling, readiness, handover
 
-    def due(
-        self, members: Mapping[Peer, int], leaving: bool, now: float
-    ) -> tuple[list[Action], dict[int, Spare]]:
+    def due(self, now: float) -> tuple[list[Action], dict[int, Spare]]:
         """Drop what may be dropped; also return what owners must prove before more is dropped."""
         dropped, spare, cooled = list[int](), dict[int, Spare](), list[Action]()
         unwanted = self._unwanted(now)
         for shard, mine in self._held.sets(unwanted).items() if unwanted else ():
             if self._writes.awaited_by(shard) or self._cooling.awaits(shard, mine):
                 continue
-            # A shard that was ready here is kept beside owners that are newcomers, even if it is
-            # empty: otherwise newcomers alone would hold the chunks that are learned next.
-            counts = mine or self._replicas.state(shard) is ReplicaState.DRAINING
-            may_leave = not counts or self._may_leave_memory(shard, mine, members, leaving, now)
-            if not may_leave and not leaving:
-                continue
-            goes = may_leave and (not mine or self._is_held_by_all(shard, mine, now))
+            goes = not mine or self._is_held_by_all(shard, mine, now)
             if goes and (not mine or self._cooling.may_drop(shard, mine, now)):
                 self._replicas.covered(shard, now)
                 self._reports.forget_shard(shard)
@@ -60,31 +52,22 @@ class ShardDrop:
         actions: list[Action] = [Drop(np.array(dropped, np.uint16))] if dropped else []
         return actions + cooled, spare
 
-    def _may_leave_memory(
-        self, shard: int, mine: Applied, members: Mapping[Peer, int], leaving: bool, now: float
-    ) -> bool:
-        """Return whether a shard may leave this peer's memory, given who else holds it.
-
-        All its owners must have standing. Until then newcomers hold replicas in addition to the
-        earlier holders, so newcomers that join and vanish take no data with them. A peer that
-        leaves the swarm takes its disk with it; instead of standing, it needs a quorum of keepers
-        that have the shard, or all keepers if there are fewer.
-        """
-        if all(map(self._others.stands, self._replicas.owners(shard))):
-            return True
-        if not leaving:
-            return False
-        words = self._readiness.words(shard, now)
-        keeping = sum(mine <= words[peer].chunks for peer in words if self._others.keeps(peer))
-        there = sum(map(self._others.keeps, members))
-        return keeping >= min(self._rules.quorum, there)
-
     def _is_held_by_all(self, shard: int, mine: Applied, now: float) -> bool:
-        """Return whether all owners of a shard have proved that they hold `mine`, and still may."""
-        owners, quorum = self._replicas.owners(shard), self._rules.quorum
-        words = self._readiness.words(shard, now, TRIAL)
-        shown = self._handover.shown(shard, mine, owners, now)
-        return shown and covered(mine, words, owners, quorum, now - self._settings.word_counts)
+        """Return whether all owners, and enough peers with standing, have proved to hold `mine`."""
+        owners, shown = self._replicas.owners(shard), self._handover.shown(shard, mine, now)
+        if not shown >= {*owners}:
+            return False
+        words, quorum = self._readiness.words(shard, now, TRIAL), self._rules.quorum
+        if not covered(mine, words, owners, quorum, now - self._settings.word_counts):
+            return False
+        standing = self._others.standing_members(now) - {self._replicas.me}
+        safe = standing.intersection(shown, self._ready_with(shard, mine, now))
+        return len(safe) >= min(quorum, len(standing))
+
+    def _ready_with(self, shard: int, mine: Applied, now: float) -> list[Peer]:
+        """Return the peers that lately reported a shard ready, with every chunk in `mine`."""
+        words = self._readiness.words(shard, now).items()
+        return [p for p, w in words if w.state is ReplicaState.READY and mine <= w.chunks]
 
     def _spare(self, shard: int, mine: Applied, now: float) -> Spare | None:
         """Return what a shard's owners must prove before it is dropped here.
@@ -94,7 +77,9 @@ class ShardDrop:
         owners, words = self._replicas.owners(shard), self._readiness.words(shard, now)
         if len(owners) < self._rules.quorum:
             return None
-        covering = {peer for peer in owners if peer in words and mine <= words[peer].chunks}
+        covering = [peer for peer in owners if peer in words and mine <= words[peer].chunks]
+        beside = self._others.standing_members(now).intersection(self._ready_with(shard, mine, now))
+        covering += sorted(beside.difference(owners))
         lately = self._readiness.words(shard, now, TRIAL)
         return Spare(mine, owners, covering, all_ready(lately, owners))
 

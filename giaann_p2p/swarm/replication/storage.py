@@ -12,6 +12,7 @@ import numpy as np
 from giaann_p2p.errors import GiaannError
 from giaann_p2p.store.applied import Applied
 from giaann_p2p.store.layout import Shards, among
+from giaann_p2p.swarm.members.beside import held_beside
 from giaann_p2p.swarm.members.exclusion import Named, placed
 from giaann_p2p.swarm.members.peers_view import PeersView
 from giaann_p2p.swarm.replication.anti_entropy import AntiEntropy
@@ -82,9 +83,8 @@ class StoragePeer:
         self._drop = ShardDrop(shared, self.cooling, self._readiness, self._handover)
         self._loss_watch = LossWatch(shared, self._readiness)
         self.known = self._loss_watch.known
-        self._members: Mapping[Peer, int] = {}
-        self._named: Named = {}
-        self._looked_at = -1, False
+        self._placed_on: tuple[Mapping[Peer, int], frozenset[Peer], Named] = {}, frozenset(), {}
+        self._looked_at = -1, False, frozenset[Peer]()
         self._announced: object = None
 
     def asked(
@@ -116,8 +116,7 @@ class StoragePeer:
         lingers = self.replicas.unchanged_for(shard, now) < self.settings.linger
         if lingers and self.replicas.state(shard) is ReplicaState.DRAINING:
             return True
-        owners = self.replicas.owners(shard)  # none before the first placement
-        return not (self.leaving or (owners and all(map(self._others.stands, owners))))
+        return not (self.leaving or self.replicas.owners(shard))  # none before a placement
 
     def answered(self, number: int, answer: Message | None, now: float) -> list[Action]:
         """Handle the answer to a call; the answer None means a timeout."""
@@ -181,18 +180,24 @@ class StoragePeer:
         self._anti_entropy.hurry(peer, now)
 
     def _placed(self, now: float) -> list[Action]:
-        if self._looked_at == (seen := (self._others.version(now), self.leaving)):
+        standing = self._others.standing_members(now)
+        if self._looked_at == (seen := (self._others.version(now), self.leaving, standing)):
             return []
         self._looked_at = seen
         members = {p: c for p, c in self._others.members(now).items() if p != self.me}
         if not self.leaving:
             members[self.me] = self._capacity
+            standing |= {self.me}
         named = self._others.named(now)
-        if not members or (members, named) == (self._members, self._named):
+        if not members or (members, standing, named) == self._placed_on:
             return []
-        self._members, self._named = members, named
+        same = (members, named) == self._placed_on[::2]
+        self._placed_on = members, standing, named
         placement = placed(members, self.rules.shards, self.rules.replicas, named)
-        begun = self.replicas.place(placement, now)
+        beside = held_beside(self.me, placement, members, standing, named)
+        if same and beside == self.replicas.beside:
+            return []
+        begun = self.replicas.place(placement, now, beside)
         return [Hold(begun)] if len(begun) else []
 
     def _decided(self, shards: Iterable[int], now: float) -> list[Action]:
@@ -206,7 +211,7 @@ class StoragePeer:
         return self._news()
 
     def _let_go(self, now: float) -> list[Action]:
-        actions, spare = self._drop.due(self._members, self.leaving, now)
+        actions, spare = self._drop.due(now)
         actions += self._news() + self._handover.due(spare, now)
         if self.leaving and not len(self.replicas.held):
             actions.append(Leave())

@@ -221,6 +221,17 @@ def test_a_holder_that_gains_standing_ends_the_wait_for_one_that_went() -> None:
     assert one.kept(NOW + 141)[0]
 
 
+def test_who_of_the_members_has_standing_is_looked_at_anew_as_time_goes_by() -> None:
+    one = Seeing()
+    for at in range(0, 160, 10):
+        one.tell(record(TWO, at + 1, ready=(0,)), now=NOW + at)
+        if at >= 70:
+            one.tell(record(THREE, at + 1, ready=(0,)), now=NOW + at)
+            both = {TWO.peer, THREE.peer}
+            assert set(one.members(NOW + at)) == both
+            assert one.standing_members(NOW + at) == ({TWO.peer} if at < 140 else both), at
+
+
 def test_a_compute_peer_that_is_there_for_a_day_stands() -> None:
     manifest = Manifest.founded(ONE, "town", layout=LAYOUT)
     one = seeing(manifest)

@@ -41,6 +41,7 @@ from tests.helpers_swarm import (
 )
 
 ALL = list(range(SHARDS))
+E = Peer(b"E" * 32)
 HURRY = SETTINGS.hurry_every
 
 
@@ -62,13 +63,18 @@ class Trier:
         """Shards of which no owner reports all chunks."""
         self.behind: set[Peer] = set()
         """Owners that report all chunks of no shard."""
+        self.beside: list[Peer] = []
+        """Peers that hold all shards beside the owners."""
         self.never_ready: set[int] = set()
         """Shards that some owner has not reported ready."""
 
     def spare(self, *numbers: int) -> dict[int, Spare]:
         sets = self.store.sets(numbers or ALL)
         owners = self.replicas.owners
-        covering = {n: {*owners(n)} - self.behind if n not in self.late else set() for n in sets}
+        covering = {
+            n: [p for p in (*owners(n), *self.beside) if p not in self.behind] for n in sets
+        }
+        covering |= {n: [] for n in self.late.intersection(sets)}
         return {
             n: Spare(mine, owners(n), covering[n], n not in self.never_ready)
             for n, mine in sets.items()
@@ -107,7 +113,7 @@ class Trier:
         return [
             shard
             for shard, mine in self.store.sets(ALL).items()
-            if self.handover.shown(shard, mine, self.replicas.owners(shard), now)
+            if self.handover.shown(shard, mine, now) >= {*self.replicas.owners(shard)}
         ]
 
 
@@ -360,6 +366,30 @@ def test_who_tells_it_wrong_is_in_doubt_and_lets_nothing_go(lie: bytes) -> None:
     assert one.shown(NOW + FIRST_BACKOFF) == [1, 2, 3]
     one.due(NOW + LONGEST_BACKOFF)
     assert len(one.to(D)) == 1
+
+
+def test_who_holds_it_beside_the_owners_may_show_it_too() -> None:
+    one = Trier(1)
+    one.beside = [E]
+    one.due(NOW)
+    one.show(1)
+    assert one.shown() == ALL
+    assert one.handover.shown(0, applied(1), NOW) == {B, C, D}
+    one.show(1, peers=(E,))
+    assert one.handover.shown(0, applied(1), NOW) == {B, C, D, E}
+
+
+@pytest.mark.parametrize("lie", [b"", bytes(32)])
+def test_who_holds_it_beside_the_owners_and_cannot_show_it_stops_nothing(lie: bytes) -> None:
+    one = Trier(1)
+    one.beside = [E]
+    one.due(NOW)
+    one.answer(one.to(E)[0], Proof(packed(shards(*ALL), SHARDS), [lie] * SHARDS))
+    assert one.around.suspected == [E] * SHARDS if lie else one.around.suspected == []
+    one.show(1)
+    assert one.shown() == ALL
+    one.due(NOW + 5)
+    assert one.calls == []  # not in this trial
 
 
 def test_what_another_says_is_of_no_use() -> None:

@@ -294,33 +294,41 @@ def test_what_is_about_to_leave_memory_takes_nothing_in() -> None:
     question = push(7, 1)
     (said,) = side.core.asked(1, B, question, NOW + LINGER + 1)
     assert said == Reply(1, pushed())
-    side.around.newcomers = {B}
-    (deed,) = side.core.asked(2, B, question, NOW + LINGER + 1)
-    assert isinstance(deed, Apply)
 
 
-def test_beside_newcomers_nothing_leaves_memory() -> None:
+def test_a_peer_owns_its_shards_beside_newcomers_until_these_have_standing() -> None:
+    side = side_of(A, B, C, D, chunks=(0, 1))
+    side.around.newcomers = {B, C, D}
+    side.tick(NOW)
+    make_ready(side.core.replicas)
+    side.tick(NOW + 40)
+    assert states(side.core.replicas) == "rrrr"
+    side.around.newcomers = {B, C}  # nobody came or went, but D has been seen for long enough
+    side.tick(NOW + 41)
+    assert states(side.core.replicas) == "rrrr"  # still one of three, or fewer, that have standing
+    side.around.newcomers = set()
+    side.tick(NOW + 42)
+    others = [n for n in ALL if A not in side.around.placement(NOW).owners(n)]
+    assert side.core.replicas.all(ReplicaState.DRAINING).tolist() == others != []
+
+
+def test_who_leaves_waits_for_one_with_standing_beside_the_owners() -> None:
     side = drained()
-    side.core.leaving = False
-    for newcomers, gone in (({B, C, D}, False), (set[Peer](), True)):
-        side.around.newcomers = newcomers
-        for peer in (B, C, D):
-            word(side, peer, "r01", NOW + 40)
-        side.tick(NOW + 40)
-        show(side, NOW + 40, 0, 1)
-        assert bool(side.told(Drop)) is gone
-
-
-def test_who_leaves_waits_for_a_quorum_of_keepers() -> None:
-    side = drained()
-    side.around.newcomers = {C, D}
-    for peer in (C, D):
+    e = Peer(b"E" * 32)
+    side.around.capacities = {B: 1, C: 1 << 40, D: 1 << 40, e: 1 << 40}  # B owns no shard
+    side.around.newcomers, side.around.changes = {C, D, e}, side.around.changes + 1
+    side.tick(NOW)
+    for peer in (C, D, e):
         word(side, peer, "r01", NOW + 40)
+    for said in ("s01", "d01", "r0"):  # B is about to have them, or to drop them, or lacks a chunk
+        word(side, B, said, NOW + 40)
+        side.tick(NOW + 40)
+        assert B not in show(side, NOW + 40, 0, 1)
+        side.tick(NOW + 40)
+        assert side.store.shards.tolist() == ALL
+    word(side, B, "r01", NOW + 40)
     side.tick(NOW + 40)
-    assert show(side, NOW + 40, 0, 1) == []
-    word(side, B, "r01", NOW + 40)  # the only one of standing that there is
-    side.tick(NOW + 40)
-    show(side, NOW + 40, 0, 1)
+    assert show(side, NOW + 40, 0, 1) == [B]
     assert len(side.store.shards) == 0
 
 

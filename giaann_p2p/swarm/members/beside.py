@@ -1,0 +1,40 @@
+"""Which shards a storage peer holds beside their owners: those that lack owners with standing.
+
+Placement gives shards to all members alike, and a newcomer may promise any capacity. So each peer
+also computes where shards would be if only the members with standing were there. Where a shard has
+fewer owners with standing than replicas, as many of the others hold it beside its owners. Newcomers
+thus serve at once, but each shard also has all the replicas of standing that it can have, whoever
+joins, vanishes or leaves.
+
+Peers differ for a while in whom they give standing, so a shard may have a replica more or less
+beside its owners than it should. But no peer gives a replica up that peers with standing do not
+prove that they have, too (see `ShardDrop`).
+"""
+
+from collections.abc import Mapping
+
+from giaann_p2p.swarm.members.exclusion import Named, placed
+from giaann_p2p.swarm.members.placement import Placement
+from giaann_p2p.swarm.wire.identity import Peer
+
+
+def held_beside(
+    me: Peer,
+    placement: Placement,
+    members: Mapping[Peer, int],
+    standing: frozenset[Peer],
+    named: Named,
+) -> frozenset[int]:
+    """Return the shards that `me` holds beside their owners by a placement on `members`."""
+    apart = {peer: capacity for peer, capacity in members.items() if peer in standing}
+    if len(apart) == len(members):  # the common case: nobody is a newcomer
+        return frozenset()
+    among_standing = placed(apart, len(placement.owner_matrix), placement.replicas, named)
+
+    def holds(shard: int) -> bool:
+        owners = placement.owners(shard)
+        counting = standing.intersection(owners) - among_standing.excluded(shard)
+        others = [peer for peer in among_standing.owners(shard) if peer not in owners]
+        return me in others[: placement.replicas - len(counting)]
+
+    return frozenset(filter(holds, among_standing.shards_of(me).tolist()))
