@@ -36,7 +36,7 @@ from giaann_p2p.gateway.openai_requests import (
     manners,
     require_probabilities,
 )
-from giaann_p2p.gateway.prompts import Piece, bundled
+from giaann_p2p.gateway.prompts import Piece
 from giaann_p2p.gateway.replying import as_json, stream_of
 from giaann_p2p.gateway.sse import DONE, Events, unnamed
 from giaann_p2p.model.manner import Manner
@@ -101,10 +101,10 @@ async def _streamed(context: Context, talk: Talk) -> Events:
         return lead + unnamed(_part(context, talk, _delta(talk, number, delta, piece), usage))
 
     pieces = [context.prompts.pieces(prompt, one, stops) for one in talk.manners]
-    async with aclosing(bundled(merged(pieces))) as bundles:
-        async for bundle in bundles:
-            said += sum(len(piece.tokens) for _, piece in bundle)
-            yield b"".join(chunks(*one) for one in bundle)
+    async with aclosing(merged(pieces)) as parts:
+        async for number, part in parts:
+            said += sum(len(piece.tokens) for piece in part)
+            yield b"".join(chunks(number, piece) for piece in part)
     if talk.wanted.with_usage:
         yield unnamed(_part(context, talk, None, usage_of(context, [prompt], said)))
     yield DONE
@@ -132,7 +132,7 @@ def _part(
 async def _whole(context: Context, talk: Talk, manner: Manner) -> list[Piece]:
     wanted = talk.wanted
     async with aclosing(context.prompts.pieces(wanted.prompt, manner, wanted.stops)) as pieces:
-        return [piece async for piece in pieces]
+        return [piece async for part in pieces for piece in part]
 
 
 def _choice(talk: Talk, number: int, pieces: Sequence[Piece]) -> ChatChoice:

@@ -27,7 +27,7 @@ from giaann_p2p.gateway.openai_requests import (
     manners,
     require_probabilities,
 )
-from giaann_p2p.gateway.prompts import Piece, bundled
+from giaann_p2p.gateway.prompts import Piece
 from giaann_p2p.gateway.replying import as_json, stream_of
 from giaann_p2p.gateway.sse import DONE, Events, unnamed
 from giaann_p2p.model.manner import Manner
@@ -93,10 +93,10 @@ async def streamed(context: Context, work: Work) -> Events:
         return unnamed(_reply(context, work, [choice], usage))
 
     pieces = [context.prompts.pieces(*task, stops) for task in work.tasks]
-    async with aclosing(bundled(merged(pieces))) as bundles:
-        async for bundle in bundles:
-            said += sum(len(piece.tokens) for _, piece in bundle)
-            yield b"".join(chunk(*one) for one in bundle)
+    async with aclosing(merged(pieces)) as parts:
+        async for number, part in parts:
+            said += sum(len(piece.tokens) for piece in part)
+            yield b"".join(chunk(number, piece) for piece in part)
     if work.wanted.with_usage:
         yield unnamed(_reply(context, work, [], usage_of(context, work.wanted.prompts, said)))
     yield DONE
@@ -104,7 +104,7 @@ async def streamed(context: Context, work: Work) -> Events:
 
 async def _whole(context: Context, work: Work, task: Task) -> list[Piece]:
     async with aclosing(context.prompts.pieces(*task, work.wanted.stops)) as pieces:
-        return [piece async for piece in pieces]
+        return [piece async for part in pieces for piece in part]
 
 
 def _choice(work: Work, number: int, pieces: Sequence[Piece]) -> CompletionChoice:

@@ -58,10 +58,10 @@ class Metrics:
         finally:
             self.prompts_now -= 1
 
-    def token(self) -> None:
-        """Count a token of an answer."""
-        self.tokens += 1
-        self._tokens.inc()
+    def came(self, tokens: int) -> None:
+        """Count tokens of an answer."""
+        self.tokens += tokens
+        self._tokens.inc(tokens)
 
     def page(self) -> bytes:
         """Return the metrics in Prometheus's text format."""

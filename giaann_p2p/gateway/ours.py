@@ -19,6 +19,7 @@ from giaann_p2p.gateway.sse import Events, event
 from giaann_p2p.model.manner import Manner
 from giaann_p2p.model.prompt import checked_prompt
 from giaann_p2p.model.said import AnyToken
+from giaann_p2p.swarm.wire.prompt_messages import Cost
 
 _MOST_NOUN = 256
 
@@ -76,24 +77,23 @@ async def prompt(context: Context, request: Request) -> Response:
 
 async def _answered(context: Context, text: str, manner: Manner) -> Events:
     """Yield the events of an answer; the first comes with the first token, when all is known."""
-    held = b""  # events that are sent together with the next one, which comes at once
-    begun = False
+    told, last = 0, b""  # how many tokens were sent, and what is sent with the end
     async with (
         context.prompts.answering(text, manner) as answer,
         aclosing(context.prompts.tokens(answer)) as tokens,
     ):
-        async for token in tokens:
-            if not begun:
-                begun = True
-                held += event("begun", _begun(answer, context.backend.lost))
-            held += event("token", _said(token, answer))
-            if not answer.is_ahead:
-                yield held
-                held = b""
-        if not begun:
-            held += event("begun", _begun(answer, context.backend.lost))
+        async for came in tokens:
+            found = b"" if told else event("begun", _begun(answer, context.backend.lost))
+            found += b"".join(map(_said, came, answer.costs[told:]))
+            told += len(came)
+            if answer.stopped:  # the end comes with these
+                last = found
+                break
+            yield found
+        if not told:
+            last = event("begun", _begun(answer, context.backend.lost))
         whole = answer.completion + "".join(token.text for token in answer.tokens)
-        yield held + event("done", {"stopped": answer.stopped or "end", "text": whole})
+        yield last + event("done", {"stopped": answer.stopped or "end", "text": whole})
 
 
 def _begun(answer: Answer, lost: str) -> dict[str, Any]:
@@ -102,8 +102,6 @@ def _begun(answer: Answer, lost: str) -> dict[str, Any]:
     return told | ({"lost": lost} if lost else {})
 
 
-def _said(token: AnyToken, answer: Answer) -> dict[str, Any]:
-    return token_json(token) | {
-        "tier": str(token.timing),
-        "cost": cost_json(answer.costs[-1]),
-    }
+def _said(token: AnyToken, cost: Cost) -> bytes:
+    told = token_json(token) | {"tier": str(token.timing), "cost": cost_json(cost)}
+    return event("token", told)

@@ -23,12 +23,6 @@ class Piece(NamedTuple):
     tokens: list[AnyToken]
     finish: Finish | None = None
     """Why the answer ended; None if it goes on."""
-    goes_on: bool = False
-    """Whether the next piece comes at once, so that both may be sent together."""
-
-
-Numbered = tuple[int, Piece]
-"""A piece, with the number of its answer among those of a request."""
 
 
 class Prompts:
@@ -55,48 +49,50 @@ class Prompts:
             async with self._backend.answering(prompt, manner) as answer:
                 yield answer
 
-    async def tokens(self, answer: Answer) -> AsyncGenerator[AnyToken, None]:
-        """Yield the tokens of an answer; Unavailable if none comes for too long."""
+    async def tokens(self, answer: Answer) -> AsyncGenerator[list[AnyToken], None]:
+        """Yield the tokens of an answer, in one list those that come together.
+
+        Unavailable if none comes for too long.
+        """
         seconds = self._limits.silence_seconds
         while True:
             try:
-                async with asyncio.timeout(None if answer.is_ahead else seconds):
+                async with asyncio.timeout(seconds):
                     token = await anext(answer, None)
             except TimeoutError:
                 raise Unavailable(f"no token has come for {seconds:g} s; try again") from None
             if token is None:
                 return
-            self._metrics.token()
-            yield token
+            came = [token]
+            while answer.is_ahead and (token := await anext(answer, None)) is not None:
+                came.append(token)
+            self._metrics.came(len(came))
+            yield came
 
     async def pieces(
         self, prompt: str, manner: Manner, stops: tuple[str, ...]
-    ) -> AsyncGenerator[Piece, None]:
-        """Yield an answer piece by piece, up to one of the stops; the last one says why it ends."""
-        cut, begun = Stops(stops), False
+    ) -> AsyncGenerator[list[Piece], None]:
+        """Yield an answer piece by piece, up to one of the stops, in one list what comes together.
+
+        The last piece says why the answer ends.
+        """
+        cut, begun, last = Stops(stops), False, list[Piece]()
         async with (
             self.answering(prompt, manner) as answer,
             aclosing(self.tokens(answer)) as tokens,
         ):
-            async for token in tokens:
-                text = token.text if begun else answer.completion + token.text
-                begun = True
-                yield Piece(cut.feed(text), [token], None, answer.is_ahead)
-                if cut.met:
+            async for came in tokens:
+                found = list[Piece]()
+                for token in came:
+                    text = token.text if begun else answer.completion + token.text
+                    begun = True
+                    found.append(Piece(cut.feed(text), [token]))
+                    if cut.met:
+                        break
+                if cut.met or answer.stopped:  # the end comes with these
+                    last = found
                     break
+                yield found
             text = "" if begun else cut.feed(answer.completion)
             limited = answer.stopped == "limit" and not cut.met
-            yield Piece(text + cut.flush(), [], "length" if limited else "stop")
-
-
-async def bundled(pieces: AsyncGenerator[Numbered, None]) -> AsyncGenerator[list[Numbered], None]:
-    """Yield the pieces that come together, together: to send one takes longer than to make it."""
-    async with aclosing(pieces):
-        bundle = list[Numbered]()
-        async for one in pieces:
-            bundle.append(one)
-            if not one[1].goes_on:
-                yield bundle
-                bundle = []
-        if bundle:
-            yield bundle
+            yield [*last, Piece(text + cut.flush(), [], "length" if limited else "stop")]
