@@ -28,6 +28,8 @@ from tests.unit.local.helpers import processes_of
 
 _LEFT_ALONE = "storage-1"
 _SAMPLE_EVERY = 5.0
+_REMEMBERED = "1MiB"
+"""Room for released deltas: so little is full before the first comparison, and grows no more."""
 _EPOCHS_A_JOB = 1 << 20
 """The list of jobs is told to peers to be kept, so it is no leak, and one job keeps it short."""
 _STORY = 40
@@ -81,7 +83,9 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     told = parser.parse_args()
     folder = Path(tempfile.mkdtemp(prefix="giaann-soak-")) / "swarm"
-    with LocalSwarm(folder, storages=6, replicas=3, shards=SHARDS, profile="words") as swarm:
+    sizes: dict[str, object] = {"storages": 6, "replicas": 3, "shards": SHARDS}
+    remember = {"storage": ["--remember", _REMEMBERED]}
+    with LocalSwarm(folder, profile="words", arguments=remember, **sizes) as swarm:
         havoc = Havoc(swarm, told.seed, spare=[_LEFT_ALONE])
         growth = Growth(swarm)
         try:
