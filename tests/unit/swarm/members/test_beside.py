@@ -54,6 +54,7 @@ def test_a_small_newcomer_makes_few_replicas_more() -> None:
     found = Holders(dict.fromkeys([*OLD, NEW[0]], SMALL), OLD)
     of_newcomer = len(found.placement.shards_of(NEW[0]))
     assert sum(len(found.beside(n)) for n in range(N)) == of_newcomer
+    assert all(len(found.of_standing(n)) == 3 for n in range(N))
 
 
 def test_when_one_of_standing_goes_another_takes_its_place_not_a_newcomer() -> None:
