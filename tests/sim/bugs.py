@@ -134,7 +134,7 @@ def _count_who_was_only_told(patch: pytest.MonkeyPatch) -> None:
     push_from = writer.Writer._push_from
 
     def hasty(self: Any, chunk: Any, peer: Any, shards: Any, seed: Any) -> Any:
-        chunk.acked(peer, shards, self._others.keeps(peer))
+        chunk.acked(peer, shards)
         return push_from(self, chunk, peer, shards, seed)
 
     patch.setattr(writer.Writer, "_push_from", hasty)
@@ -145,7 +145,7 @@ def _count_who_only_carries(patch: pytest.MonkeyPatch) -> None:
 
     def hasty(self: Any, chunk: Any, peer: Any, sending: Any, answer: Any, now: float) -> Any:
         if isinstance(answer, Carried) and peer in chunk.lacking:
-            chunk.acked(peer, chunk.lacking[peer], self._others.keeps(peer))
+            chunk.acked(peer, chunk.lacking[peer])
         return on_carried(self, chunk, peer, sending, answer, now)
 
     patch.setattr(writer.Writer, "_on_carried", hasty)
@@ -192,6 +192,11 @@ def _let_go_on_hearsay(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(handover_proof.HandoverProof, "shown", all_others)
 
 
+COURIER_BUGS = [
+    Bug("acknowledge what was not fetched", _acknowledge_what_was_not_fetched),
+    Bug("count who was only told", _count_who_was_only_told),
+    Bug("count who only carries", _count_who_only_carries),
+]
 HEARSAY = Bug("let go on hearsay", _let_go_on_hearsay)
 """It takes liars to find this one."""
 
@@ -214,9 +219,6 @@ BUGS = [
     Bug("count an answer twice", _count_an_answer_twice),
     Bug("add what is there already", _add_what_is_there_already),
     Bug("acknowledge what is not held", _acknowledge_what_is_not_held),
-    Bug("acknowledge what was not fetched", _acknowledge_what_was_not_fetched),
-    Bug("count who was only told", _count_who_was_only_told),
-    Bug("count who only carries", _count_who_only_carries),
     Bug("forget the disk at a restart", _forget_the_disk_at_a_restart),
     Bug("send deltas twice as strong", _send_deltas_twice_as_strong),
     Bug("never push again", _never_push_again),
