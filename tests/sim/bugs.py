@@ -56,7 +56,7 @@ def _ack_before_sync(patch: pytest.MonkeyPatch) -> None:
 
 
 def _drop_too_early(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(shard_drop.ShardDrop, "_is_held_by_all", lambda self, shard, mine, now: True)
+    patch.setattr(shard_drop.ShardDrop, "_is_held_by_all", lambda self, *told: True)
 
 
 def _forget_an_applied_chunk(patch: pytest.MonkeyPatch) -> None:

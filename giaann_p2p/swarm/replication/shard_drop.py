@@ -4,7 +4,8 @@ Safety: a shard with chunks is dropped only when all its owners have proved in t
 they hold the same chunks, and a quorum of them report it ready right now. Among those that report
 it ready and have proved it, owners or beside them, must be a quorum of peers with standing, or all
 that there are. So newcomers that join and vanish take no data with them. Where the disk has room,
-the shard stays as a cold copy.
+the shard stays as a cold copy. A peer that leaves takes its disk with it, so then only keepers
+count, which have standing and a disk.
 
 Not all owners must be well at the moment of the drop. If they had to be, a peer could not leave a
 swarm in which some peer is always being restarted.
@@ -34,14 +35,14 @@ class ShardDrop:
         self._writes, self._reports = shared.writes, shared.reports
         self._cooling, self._readiness, self._handover = cooling, readiness, handover
 
-    def due(self, now: float) -> tuple[list[Action], dict[int, Spare]]:
+    def due(self, leaving: bool, now: float) -> tuple[list[Action], dict[int, Spare]]:
         """Drop what may be dropped; also return what owners must prove before more is dropped."""
         dropped, spare, cooled = list[int](), dict[int, Spare](), list[Action]()
         unwanted = self._unwanted(now)
         for shard, mine in self._held.sets(unwanted).items() if unwanted else ():
             if self._writes.awaited_by(shard) or self._cooling.awaits(shard, mine):
                 continue
-            goes = not mine or self._is_held_by_all(shard, mine, now)
+            goes = not mine or self._is_held_by_all(shard, mine, leaving, now)
             if goes and (not mine or self._cooling.may_drop(shard, mine, now)):
                 self._replicas.covered(shard, now)
                 self._reports.forget_shard(shard)
@@ -52,7 +53,7 @@ class ShardDrop:
         actions: list[Action] = [Drop(np.array(dropped, np.uint16))] if dropped else []
         return actions + cooled, spare
 
-    def _is_held_by_all(self, shard: int, mine: Applied, now: float) -> bool:
+    def _is_held_by_all(self, shard: int, mine: Applied, leaving: bool, now: float) -> bool:
         """Return whether all owners, and enough peers with standing, have proved to hold `mine`."""
         owners, shown = self._replicas.owners(shard), self._handover.shown(shard, mine, now)
         if not shown >= {*owners}:
@@ -61,8 +62,9 @@ class ShardDrop:
         if not covered(mine, words, owners, quorum, now - self._settings.word_counts):
             return False
         standing = self._others.standing_members(now) - {self._replicas.me}
-        safe = standing.intersection(shown, self._ready_with(shard, mine, now))
-        return len(safe) >= min(quorum, len(standing))
+        count = frozenset(filter(self._others.keeps, standing)) if leaving else standing
+        safe = count.intersection(shown, self._ready_with(shard, mine, now))
+        return len(safe) >= min(quorum, len(count))
 
     def _ready_with(self, shard: int, mine: Applied, now: float) -> list[Peer]:
         """Return the peers that lately reported a shard ready, with every chunk in `mine`."""

@@ -211,7 +211,7 @@ class StoragePeer:
         return self._news()
 
     def _let_go(self, now: float) -> list[Action]:
-        actions, spare = self._drop.due(now)
+        actions, spare = self._drop.due(self.leaving, now)
         actions += self._news() + self._handover.due(spare, now)
         if self.leaving and not len(self.replicas.held):
             actions.append(Leave())

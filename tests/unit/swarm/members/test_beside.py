@@ -18,7 +18,7 @@ MEMBERS = dict.fromkeys(OLD, SMALL) | dict.fromkeys(NEW, LARGE)
 
 
 class Holders:
-    """Who holds which shard, if all peers give standing to the same ones."""
+    """The holders of each shard, when all peers agree on which peers have standing."""
 
     def __init__(
         self, members: dict[Peer, int], standing: list[Peer], named: Named | None = None

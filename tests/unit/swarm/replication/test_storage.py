@@ -333,6 +333,24 @@ def test_who_leaves_waits_for_one_with_standing_beside_the_owners() -> None:
     assert len(side.store.shards) == 0
 
 
+def test_who_leaves_hands_over_to_keepers_not_to_peers_without_disks() -> None:
+    side = drained()
+    e = Peer(b"E" * 32)
+    side.around.capacities = {B: 1, C: 1 << 40, D: 1 << 40, e: 1 << 40}  # B owns no shard
+    side.around.without_disk, side.around.changes = {C, D, e}, side.around.changes + 1
+    side.tick(NOW)
+    for peer in (C, D, e):
+        word(side, peer, "r01", NOW + 40)
+    side.tick(NOW + 40)
+    assert {*show(side, NOW + 40, 0, 1)} == {C, D, e}
+    side.tick(NOW + 40)
+    assert side.store.shards.tolist() == ALL
+    word(side, B, "r01", NOW + 40)
+    side.tick(NOW + 40)
+    assert show(side, NOW + 40, 0, 1) == [B]
+    assert len(side.store.shards) == 0
+
+
 def test_proofs_stand_while_who_leaves_misses_its_keeper() -> None:
     side, later = drained(), NOW + 40 + SETTINGS.word_counts + 1
     side.around.newcomers = {C, D}
