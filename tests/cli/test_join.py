@@ -56,7 +56,9 @@ def test_completion_is_installed_for_a_shell(
     giaann: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
-    done = giaann("--install-completion", "bash")
+    # Else it is the shell among the parents of this process that counts, and there may be none.
+    monkeypatch.setattr("shellingham.detect_shell", lambda: ("bash", "/bin/bash"))
+    done = giaann("--install-completion")
     assert (done.returncode, done.stderr) == (0, "")
     assert "bash completion installed" in done.stdout
     (script,) = (tmp_path / ".bash_completions").iterdir()
