@@ -15,6 +15,7 @@ def database(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return giaannpy_database(tmp_path_factory.mktemp("giaannpy"))
 
 
+@pytest.mark.slow
 def test_a_database_goes_in_answers_and_comes_out(
     giaann: Run, database: Path, tmp_path: Path
 ) -> None:

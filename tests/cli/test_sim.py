@@ -54,6 +54,7 @@ def test_json_tells_of_each_seed(giaann: Run) -> None:
     assert "begins with 0 shards on its disk" in json.loads(done.stdout)["outcomes"][0]["trace"][0]
 
 
+@pytest.mark.slow
 def test_newcomers_take_part(giaann: Run) -> None:
     size = ["--minutes", "2", "--storages", "3", "--chunks", "2", "--newcomers"]
     done = giaann("sim", "--seed", "3", *size, "--trace")

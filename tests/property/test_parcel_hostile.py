@@ -47,6 +47,7 @@ def test_a_flipped_byte_is_damage(delta: Delta, mask: int) -> None:
             decode(flipped(parcel, at, mask), LIMITS)
 
 
+@pytest.mark.slow
 def test_any_flip_under_a_fitting_checksum_is_a_delta_or_damage() -> None:
     found = [
         read_or_refused(sealed(flipped(PARCEL, at, mask)))

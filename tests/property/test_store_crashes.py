@@ -315,6 +315,7 @@ def test_without_syncs_a_crash_leaves_the_first_of_what_was_done(retain: bool) -
         assert_one_of(disk, [expect(expected)], range(3))
 
 
+@pytest.mark.slow
 def test_records_that_are_written_anew_are_found_where_they_are() -> None:
     """Where the disk fails, records that were acknowledged without a sync go to the next file."""
     moved = 0

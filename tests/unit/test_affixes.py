@@ -157,6 +157,7 @@ def test_a_text_that_people_wrote_stays_as_it_is() -> None:
     assert spaced(wiki, tokenizer()) == wiki
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mark", MARKS)
 def test_rulers_of_any_mark_change_no_sentence(mark: str, monkeypatch: pytest.MonkeyPatch) -> None:
     rulers = [(mark * length)[:length] for length in (10, 17, 18, 26, 27, 80, 300)]

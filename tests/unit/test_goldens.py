@@ -142,6 +142,7 @@ def test_the_columns_are_the_references(wiki: Sequences) -> None:
         assert [name.concept for name in names_of(sequence)] == line["columns"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("timing", "feed", "least"),
     [("exact", "true", 0.9985), ("none", "true", 0.990), ("exact", "own", 0.998)],
@@ -153,6 +154,7 @@ def test_accuracy_on_wiki(brain: Brain, timing: str, feed: str, least: float) ->
     assert score.predicted + score.unreached == 1904
 
 
+@pytest.mark.slow
 def test_recall_of_wiki_from_the_first_words(brain: Brain) -> None:
     recalled = brain.recall(WIKI)
     assert recalled.sentences > 130

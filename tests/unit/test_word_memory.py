@@ -86,6 +86,7 @@ HONEST = {
 """Sentences with a word that the pipeline does not bring along."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("first", [False, True], ids=["honest words first", "the others first"])
 def test_another_word_spoils_no_word(fresh: Parser, first: bool) -> None:
     wanted = {text: words(fresh, text) for text in HONEST}

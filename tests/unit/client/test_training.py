@@ -331,6 +331,7 @@ def test_epochs_are_jobs_of_their_own() -> None:
     play(story)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_compute_and_storage_peers_may_die_join_and_leave_meanwhile(seed: int) -> None:
     async def story(town: Town) -> None:

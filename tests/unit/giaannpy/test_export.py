@@ -38,6 +38,7 @@ def again(known: Delta, spec: ModelSpec, folder: Path) -> Delta:
     return total(found.chunks)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("spec", SPECS)
 def test_importing_an_export_gives_the_same_brain(spec: ModelSpec, tmp_path: Path) -> None:
     brain, copy = Brain(spec, device="cpu"), Brain(spec, device="cpu")

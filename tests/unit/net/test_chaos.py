@@ -128,6 +128,7 @@ def chaos(seed: int, limits: TransportLimits) -> tuple[list[str], dict[str, int]
     return place.trace, told[0].endings
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(SEEDS))
 def test_every_call_ends_in_time_and_nothing_is_left(seed: int) -> None:
     limits = TransportLimits(connection=QUICK if seed % 2 else TIGHT, connections=6)

@@ -66,6 +66,7 @@ def test_a_fault_does_what_it_says_and_ends_by_itself_or_is_mended(swarm: Swarm,
     assert DOES[kind](swarm) is (kind in LASTING)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", sorted(set(DOES) - set(LASTING)))
 def test_all_is_mended_at_once_in_the_end(swarm: Swarm, kind: str) -> None:
     faults = Quiet(swarm, 60.1)
@@ -84,6 +85,7 @@ def test_nobody_believes_what_a_stranger_says_in_a_peers_name(swarm: Swarm) -> N
     assert swarm.problems() == []
 
 
+@pytest.mark.slow
 def test_no_more_is_lost_than_can_be_made_good(swarm: Swarm) -> None:
     faults = Quiet(swarm, END)
     for _ in range(2):
@@ -106,6 +108,7 @@ def test_the_swarm_does_not_grow_without_end(swarm: Swarm) -> None:
     assert len(swarm.storages) == 12
 
 
+@pytest.mark.slow
 def test_when_all_is_mended_nothing_goes_wrong_any_more(swarm: Swarm) -> None:
     faults = Faults(swarm, END)
     swarm.clock.run_until(END)

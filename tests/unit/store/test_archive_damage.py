@@ -34,6 +34,7 @@ def damaged(disk: FakeDisk, content: bytes, name: str = OLD) -> FakeDisk:
     return other
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [OLD, "log-00000002"])
 def test_a_flipped_bit_in_an_old_file_is_told_and_the_store_opens(
     archived: FakeDisk, name: str

@@ -71,6 +71,7 @@ def traced() -> Iterator[Callable[[], int]]:
     tracemalloc.stop()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("least", [1 << 14, 1 << 19])
 def test_memory_is_accounted_for(
     monkeypatch: pytest.MonkeyPatch, traced: Callable[[], int], least: int

@@ -60,6 +60,7 @@ def state_or_error(disk: FakeDisk) -> State | str:
     return seen
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FILES)
 def test_any_flipped_byte_changes_nothing_or_is_told(
     disk: FakeDisk, whole: State, name: str

@@ -149,7 +149,10 @@ def test_adopting_never_needs_what_is_gone_on_both_sides(store: Store) -> None:
         store.adopt(learned(1, 3).content(1))  # which holds what would have to be subtracted
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize(
+    "seed",
+    [*range(15), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(15, 60))],
+)
 def test_any_history_comes_to_what_its_sets_say(seed: int) -> None:
     rng = random.Random(seed)
     disks = [FakeDisk() for _ in range(3)]

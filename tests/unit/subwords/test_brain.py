@@ -46,6 +46,7 @@ def measured(brain: Brain, **options: str) -> TokenScore:
     return score
 
 
+@pytest.mark.slow
 def test_accuracy_on_wiki(brain: Brain) -> None:
     score = measured(brain)
     assert score.accuracy >= 0.990
@@ -54,6 +55,7 @@ def test_accuracy_on_wiki(brain: Brain) -> None:
     assert (score.columns, score.silent) == ("causal", 0)
 
 
+@pytest.mark.slow
 def test_accuracy_with_its_own_tokens(brain: Brain) -> None:
     score = measured(brain, feed="own")
     assert score.accuracy_given >= 0.85

@@ -72,6 +72,7 @@ def compared(name: str, kind: str, settings: LifSettings) -> Compared:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "kind", "settings", "positions", "right"),
     [
@@ -119,6 +120,7 @@ def test_mix_chooses_as_the_golden_and_scores_equal() -> None:
     assert right["causal"] / count >= 0.990
 
 
+@pytest.mark.slow
 def test_mix_recites_from_its_own_tokens() -> None:
     wiki = sequences_named("wiki")
     rows = DeltaRows(learn_tokens(wiki, RECOMMENDED))

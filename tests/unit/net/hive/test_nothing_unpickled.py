@@ -107,6 +107,7 @@ def test_what_only_pickles_is_told_apart(code: str, only: bool) -> None:
     assert only_pickles(ast.parse(code)) is only
 
 
+@pytest.mark.slow
 def test_no_module_imports_what_unpickles() -> None:
     found = set()
     for path in modules():

@@ -177,6 +177,7 @@ def test_what_cannot_be_right_is_refused_counted_and_seldom_told_of(
     play(story)
 
 
+@pytest.mark.slow
 def test_a_flood_of_forged_records_hides_nobody_and_costs_little() -> None:
     """As from one node of the board, whose answer comes first."""
 

@@ -81,6 +81,7 @@ def test_long_rows_that_have_not_changed_are_not_sent_again(learned: Delta, pars
     play(story)
 
 
+@pytest.mark.slow
 def test_whoever_dies_in_the_midst_of_an_answer_it_goes_on_with_the_same_tokens(
     learned: Delta, parser: Parser
 ) -> None:

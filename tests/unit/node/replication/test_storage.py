@@ -44,6 +44,7 @@ def test_a_swarm_forms_and_every_shard_is_ready_three_times() -> None:
     play(story)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_chunks_are_learned_while_peers_die_join_and_leave(seed: int) -> None:
     async def story(town: Town) -> None:

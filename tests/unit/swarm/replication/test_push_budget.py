@@ -266,6 +266,7 @@ def test_only_the_last_few_jobs_of_an_author_are_remembered() -> None:
     assert [job for job in jobs if purse.has_charged(job)] == jobs[-MOST_REMEMBERED:]
 
 
+@pytest.mark.slow
 def test_authors_in_any_number_take_bounded_room() -> None:
     budget = PushBudget(Settings(), CHUNK, NOW)
     assert try_push(budget, A, NOW, stands=True, cost=float(MOST * CHUNK))
