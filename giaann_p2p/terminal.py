@@ -1,6 +1,8 @@
 """Terminal output of all commands: results on standard output, the rest on standard error.
 
 A result is one line for people or, with `--json`, one JSON value for machines.
+
+Importing rich takes as long as a gateway takes to answer a prompt, so only what needs it does.
 """
 
 import os
@@ -8,16 +10,18 @@ import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from types import FrameType
+from typing import TYPE_CHECKING
 
 import msgspec
-from rich.console import Console, RenderableType
-from rich.live import Live
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-from rich.spinner import Spinner
-from rich.text import Text
 
 from giaann_p2p.errors import GiaannError
+
+if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
+    from rich.progress import Progress
+    from rich.text import Text
 
 EXIT_CODES = """Exit codes: 0 done; 1 it failed, and standard error says why; 2 wrong usage; \
 3 nothing comes to mind; 4 a peer left, and could not hand over what it keeps; \
@@ -27,7 +31,14 @@ FAILED, NOTHING, LEFT_BEHIND, INTERRUPTED = 1, 3, 4, 130
 
 _WIDE = 1000
 _NO_CHARACTER = "\N{REPLACEMENT CHARACTER}"
-errors = Console(stderr=True, highlight=False, soft_wrap=True)
+
+
+@cache
+def errors() -> "Console":
+    """Return the terminal behind standard error, for what is shown while it changes."""
+    from rich.console import Console
+
+    return Console(stderr=True, highlight=False, soft_wrap=True)
 
 
 def say(text: str, end: str = "\n", flush: bool = True) -> None:
@@ -55,8 +66,10 @@ def _output() -> Iterator[None]:
         raise GiaannError(f"standard output cannot be written: {error.strerror}") from None
 
 
-def show(what: RenderableType) -> None:
+def show(what: "RenderableType") -> None:
     """Write a result that is more than plain text, such as a table."""
+    from rich.console import Console
+
     console = Console()
     if not console.is_terminal:  # a file or a pipe gets everything
         console.width = _WIDE
@@ -64,8 +77,10 @@ def show(what: RenderableType) -> None:
         console.print(what, soft_wrap=True)
 
 
-def harmless(text: str) -> Text:
+def harmless(text: str) -> "Text":
     """Return a stranger's text, made harmless for the terminal: no colour, no bell."""
+    from rich.text import Text
+
     return Text(printable(text))
 
 
@@ -81,7 +96,12 @@ def say_json(value: object) -> None:
 
 def complain(text: str) -> None:
     """Write an error message; strangers may have written parts of it."""
-    errors.print(printable(readable(f"giaann: {text}"), also="\n"), markup=False)
+    remark(printable(readable(f"giaann: {text}"), also="\n"))
+
+
+def remark(text: str) -> None:
+    """Write lines that are no result."""
+    sys.stderr.write(text + "\n")
 
 
 def readable(text: str) -> str:
@@ -95,15 +115,23 @@ def waiting(what: str, quiet: bool = False) -> Iterator[Callable[[], None]]:
 
     It is shown only on a terminal: nothing appears in a file or a pipe, or if `quiet` is set.
     """
-    if quiet or not errors.is_terminal:
+    if quiet or not _is_watched():
         yield lambda: None
         return
-    shown = Live(Spinner("line", Text(what)), console=errors, transient=True)
+    from rich.live import Live
+    from rich.spinner import Spinner
+    from rich.text import Text
+
+    shown = Live(Spinner("line", Text(what)), console=errors(), transient=True)
     shown.start(refresh=True)
     try:
         yield shown.stop
     finally:
         shown.stop()
+
+
+def _is_watched() -> bool:
+    return sys.stderr.isatty()
 
 
 @contextmanager
@@ -116,6 +144,8 @@ def joining(quiet: bool = False) -> Iterator[Callable[[], None]]:
 @contextmanager
 def progress_bar(label: str) -> Iterator["Bar"]:
     """Show a progress bar during the block; only on a terminal."""
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
@@ -123,14 +153,17 @@ def progress_bar(label: str) -> Iterator["Bar"]:
         TimeRemainingColumn(),
         TextColumn("{task.fields[news]}"),
     )
-    with Progress(*columns, console=errors, transient=True, disable=not errors.is_terminal) as bars:
+    console = errors()
+    with Progress(
+        *columns, console=console, transient=True, disable=not console.is_terminal
+    ) as bars:
         yield Bar(bars, label)
 
 
 class Bar:
     """A progress bar; its owner reports the share that is done, and a text to show after it."""
 
-    def __init__(self, bars: Progress, label: str) -> None:
+    def __init__(self, bars: "Progress", label: str) -> None:
         self._bars = bars
         self._task = bars.add_task(label, total=1.0, news="")
 

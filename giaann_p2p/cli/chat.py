@@ -10,7 +10,7 @@ import msgspec
 
 from giaann_p2p.cli import present
 from giaann_p2p.cli.arrival import arrived
-from giaann_p2p.cli.health import Join
+from giaann_p2p.cli.link_option import Join
 from giaann_p2p.cli.manner import Device, MaxTokens, Timing, TimingName, manner_of
 from giaann_p2p.cli.prompt import Local, Stats, show_more, streamed
 from giaann_p2p.cli.through_gateway import NoGateway, answers, gateway_to, oracle_at

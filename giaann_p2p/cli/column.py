@@ -16,7 +16,7 @@ from giaann_p2p.cli.column_shown import (
     draw_if_wanted,
     show_column,
 )
-from giaann_p2p.cli.health import Join, Json
+from giaann_p2p.cli.link_option import Join, Json
 from giaann_p2p.cli.pictures.option import Picture
 from giaann_p2p.cli.through_gateway import NoGateway, column_by, gateway_to
 from giaann_p2p.cli.verified import (

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import msgspec
 import typer
 
-from giaann_p2p.cli.health import AnyLink, Json
+from giaann_p2p.cli.link_option import AnyLink, Json
 from giaann_p2p.terminal import FAILED, printable, say, say_json
 from giaann_p2p.units import nbytes
 

@@ -9,15 +9,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.live import Live
 
 from giaann_p2p.cli.arrival import commands_of
 from giaann_p2p.cli.health_shown import overview_shown, report_lines
+from giaann_p2p.cli.link_option import Join, Json
 from giaann_p2p.cli.through_gateway import NoGateway, gateway_to, overview_by, swarm_of
-from giaann_p2p.client.links import full_link, saved_names
+from giaann_p2p.cli.wrong_values import a_number
 from giaann_p2p.client.plain import overview_json, report_json
 from giaann_p2p.gateway.asking import Away
-from giaann_p2p.terminal import FAILED, errors, joining, say, say_json, show
+from giaann_p2p.terminal import FAILED, complain, errors, joining, say, say_json, show
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -27,21 +27,6 @@ if TYPE_CHECKING:
     from giaann_p2p.swarm.members.commands import Commands
     from giaann_p2p.swarm.members.overview import Overview
 
-_LINK = "The swarm's join link, as its founder printed it, or its name (`giaann join`)."
-AnyLink = Annotated[str, typer.Option("--join", metavar="LINK", envvar="GIAANN_JOIN", help=_LINK)]
-Join = Annotated[
-    str,
-    typer.Option(
-        "--join",
-        metavar="LINK",
-        envvar="GIAANN_JOIN",
-        parser=full_link,
-        autocompletion=saved_names,
-        help=_LINK,
-    ),
-]
-"""A link, or the name of a saved one, on the command line. The command gets the full link."""
-Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 _EVERY, _SECOND = 2.0, 1.0
 """Seconds between two looks at a swarm, and between updates of a countdown."""
 
@@ -111,6 +96,8 @@ async def _watched(visiting: "Session") -> bool:
         while True:
             await _shown(visiting, as_json=False)
             await asyncio.sleep(_EVERY)
+    from rich.live import Live
+
     found = await _seen(visiting)
     with Live(_told(visiting, found), auto_refresh=False) as live:
         while True:
@@ -126,7 +113,12 @@ def fsck(
     ] = None,
     wait: Annotated[
         float,
-        typer.Option(min=0, metavar="SECONDS", help="How long to wait for replicas to agree."),
+        typer.Option(
+            min=0,
+            metavar="SECONDS",
+            callback=a_number,
+            help="How long to wait for replicas to agree.",
+        ),
     ] = 30.0,
     no_wait: Annotated[
         bool, typer.Option("--no-wait", help="Report at once what differs, like --wait 0.")
@@ -159,7 +151,7 @@ def fsck(
                 if (why := _why_not_yet(report)) != told:
                     told = why
                     left = f"for {end - loop.time():.0f} s more (--no-wait does not wait)"
-                    errors.print(f"giaann: {why}; asking again {left}", markup=False)
+                    complain(f"{why}; asking again {left}")
                 await _paused(end)
 
     expected = _digest_of(against) if against else ""
@@ -179,7 +171,7 @@ async def _paused(end: float) -> None:
     """Pause until the next comparison, and show how many seconds are left until `end`."""
     loop = asyncio.get_running_loop()
     again = min(loop.time() + _EVERY, end)
-    with errors.status("") if errors.is_terminal else nullcontext() as shown:
+    with errors().status("") if errors().is_terminal else nullcontext() as shown:
         while (now := loop.time()) < again:
             if shown is not None:
                 shown.update(f"asking again for {end - now:.0f} s more")

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from giaann_p2p.cli.health import Json
+from giaann_p2p.cli.link_option import Json
 from giaann_p2p.terminal import say, say_json
 
 

@@ -10,7 +10,7 @@ import typer
 
 from giaann_p2p.cli import present
 from giaann_p2p.cli.arrival import arrived
-from giaann_p2p.cli.health import Join, Json
+from giaann_p2p.cli.link_option import Join, Json
 from giaann_p2p.cli.manner import (
     Answers,
     BeamSize,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from giaann_p2p.cli.arrival import arrived
-from giaann_p2p.cli.health import Join, Json
+from giaann_p2p.cli.link_option import Join, Json
 from giaann_p2p.terminal import joining, progress_bar, readable, say, say_json
 
 if TYPE_CHECKING:

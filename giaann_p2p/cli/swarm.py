@@ -19,6 +19,7 @@ from giaann_p2p.cli.manner import Profile
 from giaann_p2p.cli.pictures.option import Picture
 from giaann_p2p.cli.swarm_map import Elsewhere, show_map
 from giaann_p2p.cli.through_gateway import NoGateway
+from giaann_p2p.cli.wrong_values import a_number
 from giaann_p2p.errors import GiaannError, UsageError
 from giaann_p2p.machine import check_capacity, memory
 from giaann_p2p.model.spec import CHUNK, MOST_CHUNK
@@ -29,6 +30,7 @@ from giaann_p2p.terminal import (
     complain,
     errors,
     readable,
+    remark,
     say,
     say_json,
 )
@@ -102,7 +104,11 @@ Training = Annotated[
 ]
 Grace = Annotated[
     float,
-    typer.Option(min=0, help="Seconds that peers have to shut down before they are killed."),
+    typer.Option(
+        min=0,
+        callback=a_number,
+        help="Seconds that peers have to shut down before they are killed.",
+    ),
 ]
 Names = Annotated[
     list[str], typer.Argument(metavar="NAME...", help="Peers, for example storage-1.")
@@ -404,7 +410,7 @@ def _show(swarm: "LocalSwarm", asked: list[int], json_output: bool, folder: Path
     """Show the peers until a signal asks for the end; print the link once all are ready."""
     told = False
     with Live(
-        console=errors,
+        console=errors(),
         auto_refresh=False,
         transient=True,
         redirect_stdout=False,
@@ -412,7 +418,7 @@ def _show(swarm: "LocalSwarm", asked: list[int], json_output: bool, folder: Path
     ) as live:
         while not asked:
             answer = swarm.look()
-            if errors.is_terminal:
+            if errors().is_terminal:
                 screen = Text(_screen(answer), no_wrap=True, overflow="ellipsis")
                 live.update(screen, refresh=True)
             if not told and _all_ready(answer):
@@ -427,7 +433,7 @@ def _screen(answer: "Answer") -> str:
     rest = "Ctrl-C ends the swarm"
     if not answer.peers:
         return f"importing the peers' modules; {rest}"
-    fits = len(answer.peers) + _LINES_BESIDE <= errors.height
+    fits = len(answer.peers) + _LINES_BESIDE <= errors().height
     peers = swarm_view.table(answer) if fits else swarm_view.by_role(answer)
     return f"\n{peers}\n{swarm_view.health(answer)}; {rest}"
 
@@ -439,4 +445,4 @@ def _tell(swarm: "LocalSwarm", json_output: bool, folder: Path | None) -> None:
         return
     say(answer.link)
     option = "" if folder is None else f" --dir {shlex.quote(str(folder))}"
-    errors.print(readable(swarm_view.what_next(answer, swarm.folder.path, option)), markup=False)
+    remark(readable(swarm_view.what_next(answer, swarm.folder.path, option)))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from giaann_p2p.cli.health import Join, Json
+from giaann_p2p.cli.link_option import Join, Json
 from giaann_p2p.errors import UsageError
 from giaann_p2p.node.members.token_text import text_of
 from giaann_p2p.terminal import say, say_json

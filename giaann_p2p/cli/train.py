@@ -11,8 +11,9 @@ import typer
 
 from giaann_p2p.cli import present
 from giaann_p2p.cli.arrival import arrived
-from giaann_p2p.cli.health import Join
 from giaann_p2p.cli.learning import Learning
+from giaann_p2p.cli.link_option import Join
+from giaann_p2p.cli.wrong_values import a_number
 from giaann_p2p.client.plain import taught_json
 from giaann_p2p.errors import TextError
 from giaann_p2p.solo.source import check
@@ -67,6 +68,7 @@ Check = Annotated[
     typer.Option(
         min=0,
         max=1,
+        callback=a_number,
         metavar="SHARE",
         help="Share of the chunks that a second peer learns, too, to find liars; peers without "
         "a history are checked more often. 0 checks none.",
@@ -91,7 +93,10 @@ def train(
     patience: Annotated[
         float,
         typer.Option(
-            min=0, metavar="SECONDS", help="How long to wait for missing peers before giving up."
+            min=0,
+            callback=a_number,
+            metavar="SECONDS",
+            help="How long to wait for missing peers before giving up.",
         ),
     ] = 60.0,
     json_output: Annotated[bool, typer.Option("--json", help="Write JSON, for programs.")] = False,

@@ -1,53 +1,22 @@
-"""Words for values that an option does not accept.
+"""Words for values that an option does not accept: Typer's own name types of Python."""
 
-Typer passes on the words of its validator ("Input should be a valid integer, unable to parse string
-as an integer"), which name types and not what a user has to write.
-"""
-
-from collections.abc import Callable
-from typing import Any, NamedTuple
+import math
+import re
 
 from typer import BadParameter
 
-
-class Problem(NamedTuple):
-    """A problem that a validator reports."""
-
-    kind: str
-    value: object
-    limits: dict[str, Any]
-
-
-_WORDS: dict[str, Callable[[Problem], str]] = {
-    "int_parsing": lambda _: "must be a whole number",
-    "int_from_float": lambda _: "must be a whole number",
-    "int_parsing_size": lambda _: "has too many digits",
-    "float_parsing": lambda _: "must be a number",
-    "finite_number": lambda _: "must be a finite number",
-    "greater_than_equal": lambda problem: f"must be {_number(problem.limits['ge'])} or more",
-    "less_than_equal": lambda problem: f"must be {_number(problem.limits['le'])} or less",
-}
-"""The words for each kind of problem, by the validator's name of it."""
+_KINDS = {"int": "a whole number", "float": "a number"}
+_NOT_VALID = re.compile(r"is not a valid (int|float)( range)?\.")
 
 
 def worded(error: BadParameter) -> BadParameter:
-    """Return the error with words for users, where the validator's own words were given."""
-    problem = _problem_of(error)
-    if problem is not None and problem.kind in _WORDS:
-        error.message = f"{_WORDS[problem.kind](problem)}; it is {problem.value!s}"
-    else:
-        error.message = error.message.removeprefix("Value error, ")
+    """Return the error, in words that say what a user has to write."""
+    error.message = _NOT_VALID.sub(lambda found: f"is not {_KINDS[found[1]]}", error.message)
     return error
 
 
-def _number(limit: float) -> str:
-    return f"{limit:,}".removesuffix(".0")
-
-
-def _problem_of(error: BadParameter) -> Problem | None:
-    """Return the first problem of the validator's error that caused this one, if one did."""
-    found: Any = getattr(error.__cause__, "errors", None)
-    if not callable(found) or not (problems := found()):
-        return None
-    first: dict[str, Any] = problems[0]
-    return Problem(first["type"], first["input"], first.get("ctx", {}))
+def a_number(value: float) -> float:
+    """Return the value of an option; BadParameter if it is NaN, which is in every range."""
+    if math.isnan(value):
+        raise BadParameter("nan is not a number")
+    return value

@@ -18,6 +18,7 @@ except SystemExit as end:
 else:
     code = 0
 slow = ("torch", "spacy", "scipy", "hivemind", "matplotlib", "giaann_p2p.net.hive.board")
+slow += ("pydantic", "rich")
 print(code, *(one for one in slow if one in sys.modules))
 """
 
@@ -35,8 +36,8 @@ def link() -> Iterator[str]:
     ("arguments", "end"),
     [
         (["prompt", "Bees make honey from the nectar"], "3"),  # nothing comes to mind
-        (["status"], "0"),
-        (["column", "bee"], "3"),
+        (["status"], "0 rich"),  # which draws tables
+        (["column", "bee"], "3 rich"),
     ],
     ids=["prompt", "status", "column"],
 )

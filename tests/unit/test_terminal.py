@@ -33,7 +33,9 @@ def test_a_complaint_keeps_its_lines_and_nothing_else(capsys: pytest.CaptureFixt
 def watched(monkeypatch: pytest.MonkeyPatch) -> StringIO:
     """Let somebody watch standard error."""
     seen = StringIO()
-    monkeypatch.setattr(terminal, "errors", Console(file=seen, force_terminal=True, width=80))
+    console = Console(file=seen, force_terminal=True, width=80)
+    monkeypatch.setattr(terminal, "errors", lambda: console)
+    monkeypatch.setattr(terminal, "_is_watched", lambda: True)
     return seen
 
 

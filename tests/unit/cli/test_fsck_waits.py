@@ -34,10 +34,6 @@ class Terminal:
         self.lines: list[str] = []
         self.shown: list[str] = []
 
-    def print(self, line: str, markup: bool) -> None:
-        assert not markup
-        self.lines.append(line)
-
     @contextmanager
     def status(self, _: str) -> Iterator["Terminal"]:
         yield self
@@ -76,7 +72,8 @@ class Swarm:
 @pytest.fixture
 def terminal(monkeypatch: pytest.MonkeyPatch) -> Terminal:
     found = Terminal()
-    monkeypatch.setattr(health, "errors", found)
+    monkeypatch.setattr(health, "errors", lambda: found)
+    monkeypatch.setattr(health, "complain", found.lines.append)
     monkeypatch.setattr(health, "_EVERY", 0.03)
     monkeypatch.setattr(health, "_SECOND", 0.01)
     return found
@@ -105,7 +102,7 @@ def test_it_asks_until_all_is_well_and_counts_down(
         ["not all replicas agree yet", "1 peer is silent, and may come back"],
         strict=True,  # each reason once
     ):
-        assert line == f"giaann: {why}; asking again for 30 s more (--no-wait does not wait)"
+        assert line == f"{why}; asking again for 30 s more (--no-wait does not wait)"
     assert set(terminal.shown) == {"asking again for 30 s more"}
 
 

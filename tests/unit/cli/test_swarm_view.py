@@ -35,7 +35,7 @@ def test_peers_are_counted_by_role_and_state() -> None:
 def test_they_are_counted_where_the_table_does_not_fit(
     monkeypatch: pytest.MonkeyPatch, storages: int, is_table: bool
 ) -> None:
-    monkeypatch.setattr(swarm, "errors", SimpleNamespace(height=24))
+    monkeypatch.setattr(swarm, "errors", lambda: SimpleNamespace(height=24))
     said = swarm._screen(answer(storages, 3))
     assert ("storage-1 " in said) is is_table
     assert ("3 ready" in said) is not is_table

@@ -10,20 +10,23 @@ from giaann_p2p.cli.main import app
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ("prompt Bees --max-tokens x", "must be a whole number; it is x"),
-        ("prompt Bees --max-tokens 1.5", "must be a whole number; it is 1.5"),
-        ("prompt Bees --max-tokens -3", "must be 1 or more; it is -3"),
-        ("serve --prompts 100000", "must be 4,096 or less; it is 100000"),
-        ("fsck --wait soon", "must be a number; it is soon"),
-        ("fsck --wait nan", "must be 0 or more; it is nan"),
-        ("sim --seed 99999999999999999999", "must be 9,223,372,036,854,775,807 or less; it is 9"),
-        ("swarm add storage none", "must be a whole number; it is none"),
+        ("prompt Bees --max-tokens x", "'x' is not a whole number"),
+        ("prompt Bees --max-tokens 1.5", "'1.5' is not a whole number"),
+        ("prompt Bees --max-tokens -3", "-3 is not in the range x>=1."),
+        ("serve --prompts 100000", "100000 is not in the range 1<=x<=4096."),
+        ("fsck --wait soon", "'soon' is not a number"),
+        ("fsck --wait nan", "nan is not a number"),
+        ("train a.txt --check nan", "nan is not a number"),
+        ("train a.txt --patience nan", "nan is not a number"),
+        ("swarm up --grace nan", "nan is not a number"),
+        ("sim --seed 99999999999999999999", "99999999999999999999 is not in the range 0<=x<=9"),
+        ("swarm add storage none", "'none' is not a whole number"),
         ("solo eval x --feed mine", "'mine' is not one of 'true', 'own'."),
-        ("compute --slots many", "must be a whole number; it is many"),
+        ("compute --slots many", "'many' is not a whole number"),
         ("sim --seeds x", "'x' is neither a seed nor a range of them, such as 0-99"),
     ],
 )
-def test_what_is_wrong_is_said_without_the_words_of_a_validator(arguments: str, words: str) -> None:
+def test_what_is_wrong_is_said_without_the_names_of_types(arguments: str, words: str) -> None:
     with pytest.raises(typer.BadParameter) as told:
         get_command(app).main(arguments.split(), standalone_mode=False)
     assert told.value.message.startswith(words)
