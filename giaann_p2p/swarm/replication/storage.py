@@ -6,6 +6,7 @@ but change it only through actions.
 """
 
 from collections.abc import Iterable, Mapping
+from typing import NamedTuple
 
 import numpy as np
 
@@ -40,6 +41,14 @@ from giaann_p2p.swarm.wire.message import Message
 from giaann_p2p.swarm.wire.messages import Carried, Carry, Push, PushFrom, Refusal
 from giaann_p2p.swarm.wire.replica import ReplicaState
 from giaann_p2p.swarm.wire.withdrawal_filter import Search, WithdrawalFilter
+
+
+class _PlacedOn(NamedTuple):
+    """What decides which shards are this peer's: `standing` only those beside their owners."""
+
+    members: Mapping[Peer, int]
+    named: Named
+    standing: frozenset[Peer]
 
 
 class StoragePeer:
@@ -83,7 +92,7 @@ class StoragePeer:
         self._drop = ShardDrop(shared, self.cooling, self._readiness, self._handover)
         self._loss_watch = LossWatch(shared, self._readiness)
         self.known = self._loss_watch.known
-        self._placed_on: tuple[Mapping[Peer, int], frozenset[Peer], Named] = {}, frozenset(), {}
+        self._placed_on = _PlacedOn({}, {}, frozenset())
         self._looked_at = -1, False, frozenset[Peer]()
         self._announced: object = None
 
@@ -189,13 +198,14 @@ class StoragePeer:
             members[self.me] = self._capacity
             standing |= {self.me}
         named = self._others.named(now)
-        if not members or (members, standing, named) == self._placed_on:
+        before, placed_on = self._placed_on, _PlacedOn(members, named, standing)
+        if not members or placed_on == before:
             return []
-        same = (members, named) == self._placed_on[::2]
-        self._placed_on = members, standing, named
+        self._placed_on = placed_on
         placement = placed(members, self.rules.shards, self.rules.replicas, named)
         beside = held_beside(self.me, placement, members, standing, named)
-        if same and beside == self.replicas.beside:
+        are_same = (members, named) == (before.members, before.named)
+        if are_same and beside == self.replicas.beside:
             return []
         begun = self.replicas.place(placement, now, beside)
         return [Hold(begun)] if len(begun) else []
