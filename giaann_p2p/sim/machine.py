@@ -113,6 +113,7 @@ class Machine(Node):
                 gate=self.gate,
                 clock=lambda: self.now,
                 incarnation=self.rng.getrandbits(63),
+                secret=random.Random(f"{self.world.seed} {self.name} {self._life}").randbytes(32),
                 log=self.log,
             )
         )

@@ -11,7 +11,7 @@ from giaann_p2p.swarm.members.directory import Directory
 from giaann_p2p.swarm.wire.identity import Identity
 from giaann_p2p.swarm.wire.link import Link
 from giaann_p2p.swarm.wire.manifest import Manifest
-from giaann_p2p.swarm.wire.record import Announcement, Load, read, signed
+from giaann_p2p.swarm.wire.record import FRONT_BYTES, Announcement, Load, read, signed
 from giaann_p2p.swarm.wire.revoked import Revoked
 from giaann_p2p.swarm.wire.shardset import most_bytes, packed, unpacked
 from giaann_p2p.swarm.wire.token import Rights, Token, founded
@@ -36,7 +36,7 @@ ANNOUNCEMENT = Announcement(
     addresses=(ADDRESS,),
 )
 RECORD = signed(PEER, ANNOUNCEMENT)
-BODY = RECORD[64:]
+BODY = RECORD[FRONT_BYTES:]
 DELEGATE, MEMBER = (Identity.from_seed(bytes([number]) * 32) for number in (2, 3))
 TOKEN = founded(PEER, MANIFEST.swarm_id, DELEGATE.peer, Rights.DELEGATE | Rights.CLIENT, NOW)
 TOKEN = TOKEN.given(DELEGATE, MEMBER.peer, Rights.CLIENT, NOW)

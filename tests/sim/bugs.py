@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+from msgspec import structs
 
 from giaann_p2p.backoff import Backoff
 from giaann_p2p.errors import GiaannError
@@ -33,6 +34,7 @@ from giaann_p2p.swarm.training.pushed_chunk import PushedChunk
 from giaann_p2p.swarm.wire.actions import Apply, Reply
 from giaann_p2p.swarm.wire.identity import Peer
 from giaann_p2p.swarm.wire.messages import Carried, Pushed, Read
+from giaann_p2p.swarm.wire.pulse import PULSE_BYTES
 from giaann_p2p.swarm.wire.row_mark import MARK_BYTES
 from giaann_p2p.swarm.wire.shardset import packed
 
@@ -270,6 +272,30 @@ NEWCOMER_BUGS = [
     Bug("take all for equal in the first minutes", _take_all_for_equal_in_the_first_minutes),
 ]
 """It takes newcomers that vanish to find these."""
+
+
+def _take_any_link(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(directory, "prove_pulse", lambda pulse, known, announcement: None)
+
+
+def _let_an_old_pulse_prolong_a_record(patch: pytest.MonkeyPatch) -> None:
+    merge = directory.Directory.merge
+
+    def credulous(self: Any, data: bytes, now: float, owner: Peer | None = None) -> Any:
+        row = self._known.get(data[PULSE_BYTES:])
+        if row is not None:
+            old = self._entries[row]
+            self._renew(row, old, structs.replace(old, arrived=now))
+        return merge(self, data, now, owner)
+
+    patch.setattr(directory.Directory, "merge", credulous)
+
+
+PULSE_BUGS = [
+    Bug("take any link", _take_any_link),
+    Bug("let an old pulse prolong a record", _let_an_old_pulse_prolong_a_record),
+]
+"""It takes a forger to find these."""
 
 
 def _acknowledge_before_the_write(patch: pytest.MonkeyPatch) -> None:

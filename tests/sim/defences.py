@@ -38,8 +38,8 @@ from giaann_p2p.swarm.training.schedule import Schedule
 from giaann_p2p.swarm.training.trust import Trust
 from giaann_p2p.swarm.wire import admission, record, token
 from giaann_p2p.swarm.wire.admission import Admission, Pass
-from giaann_p2p.swarm.wire.identity import SIGNATURE_BYTES, Peer
-from giaann_p2p.swarm.wire.record import Announcement
+from giaann_p2p.swarm.wire.identity import Peer
+from giaann_p2p.swarm.wire.record import FRONT_BYTES, Announcement
 from giaann_p2p.swarm.wire.replica import ReplicaState
 from giaann_p2p.swarm.wire.voucher import Notary
 
@@ -275,7 +275,7 @@ def _of_any_swarm(patch: pytest.MonkeyPatch) -> None:
     def unproven(
         data: bytes, now: float, swarm_id: bytes, layout: Layout, owner: Peer | None = None
     ) -> Announcement:
-        found = record._decoded(data[SIGNATURE_BYTES:])
+        found = record._decoded(data[FRONT_BYTES:])
         return record.unproven(data, now, found.swarm_id, layout, owner)
 
     patch.setattr(directory, "unproven", unproven)

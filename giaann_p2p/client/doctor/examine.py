@@ -147,7 +147,7 @@ async def _joined(
         async with visited(manifest, place) as visiting:
             await visiting.join_dht()
             now = visiting.lookout.time()
-            live = visiting.around.directory.live(now)
+            lived = visiting.around.directory.lived(now)
             storing = len(visiting.storage_peers())
             refused = visiting.lookout.refused
     except Unreachable as error:
@@ -158,6 +158,6 @@ async def _joined(
     else:
         peers = f"{storing} storage peer{'' if storing == 1 else 's'}"
         yield ok("directory", f"can be read: {peers} {'is' if storing == 1 else 'are'} there")
-        yield clock([said.issued for said in live], now, refused)
+        yield clock(lived, now, refused)
     for found in await asyncio.to_thread(lambda: list(english(manifest))):
         yield found

@@ -18,7 +18,7 @@ _WITHIN = 6.0
 _MUCH = 120.0
 """Seconds by which this clock may differ from the others' before that is reported."""
 _USUAL_AGE = LIFETIME / 6
-"""Average age of a record, in seconds: peers renew theirs after a third of its lifetime."""
+"""Average age of a record, in seconds: peers prolong theirs after a third of its lifetime."""
 _NEWER = "get a newer link from the founder"
 
 
@@ -105,14 +105,14 @@ def english(manifest: Manifest) -> Iterator[Finding]:
         )
 
 
-def clock(issued: Sequence[int], now: float, refused: int = 0) -> Finding:
-    """Compare this machine's clock with the times at which other peers signed their records.
+def clock(lived: Sequence[int], now: float, refused: int = 0) -> Finding:
+    """Compare this machine's clock with the times at which other peers last showed that they live.
 
-    `issued`: these times; `now`: this clock; both in seconds since 1970. `refused`: the number of
+    `lived`: these times; `now`: this clock; both in seconds since 1970. `refused`: the number of
     records that were rejected, which a wrong clock may explain.
     """
     trust = "compare `date -u` with a clock that you trust; timedatectl set-ntp true keeps it right"
-    if not issued:
+    if not lived:
         return note(
             "clock",
             "cannot be compared: no peer's record could be read"
@@ -120,7 +120,7 @@ def clock(issued: Sequence[int], now: float, refused: int = 0) -> Finding:
             + f". There are no peers yet, or this clock is off by more than {SKEW // 60} minutes",
             trust,
         )
-    ahead = now - _USUAL_AGE - statistics.median(issued)
+    ahead = now - _USUAL_AGE - statistics.median(lived)
     far = f"{abs(ahead):,.0f} s {'ahead of' if ahead > 0 else 'behind'} that of most peers"
     if abs(ahead) > SKEW:
         return problem("clock", f"is {far}; beyond {SKEW} s other peers refuse this one", trust)

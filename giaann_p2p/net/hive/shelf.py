@@ -3,9 +3,9 @@
 1. Each record belongs in one place, given by its role and its peer. Only the peer itself can post
    its record, and only in that place. So nobody can fill the places of others, or replay an old
    record.
-2. The record with the highest sequence wins. It expires when its lifetime has passed since it
-   arrived, by the local clock, so the clocks of peers may differ as far as swarm/wire/record.py
-   allows.
+2. The record with the highest sequence wins. It expires when its lifetime has passed since it, or
+   its newest pulse, arrived, by the local clock, so the clocks of peers may differ as far as
+   swarm/wire/record.py allows.
 3. Where membership is restricted, a record is kept only if its peer may have the role it claims.
 4. A place has room for `most` bytes of records of other peers. When it is full, peers that are in
    it may renew their records, and no new peers are admitted. This peer's own record does not count,
@@ -20,12 +20,15 @@ from giaann_p2p.errors import RecordError
 from giaann_p2p.store.layout import Layout
 from giaann_p2p.swarm.wire.admission import Admission
 from giaann_p2p.swarm.wire.identity import Peer
+from giaann_p2p.swarm.wire.pulse import PULSE_BYTES, shown_by
 from giaann_p2p.swarm.wire.record import (
     BUCKETS,
+    Announcement,
     Role,
     bucket_of,
     place_of,
     prove,
+    prove_pulse,
     sets_of,
     unproven,
 )
@@ -100,19 +103,34 @@ class Shelf:
             raise RecordError("key: the record belongs in another place")
         _clear(place, now)
         held = place.get(peer)
-        if held is not None and data == held.data:
-            return
+        if held is not None and data[PULSE_BYTES:] == held.data[PULSE_BYTES:]:
+            pulse, known = shown_by(data), shown_by(held.data)
+            if pulse.number <= known.number:
+                return
+            self._check_member(found, now)
+            prove_pulse(pulse, known, found)
+        else:
+            self._check_new(data, found, held, place)
+            self._check_member(found, now)
+            prove(data, found)
+            sets_of(found, self._layout)
+        place[peer] = _Held(data, found.sequence, now + min(lifetime, found.lifetime))
+
+    def _check_new(
+        self, data: bytes, found: Announcement, held: _Held | None, place: dict[Peer, _Held]
+    ) -> None:
+        """Raise RecordError unless a record is newer than the one kept, and has room."""
         if held is not None and found.sequence <= held.sequence:
             raise RecordError(
                 f"sequence: {found.sequence} is not above {held.sequence}, which is kept"
             )
+        peer = found.peer
         if peer != self._me and self._size_without(peer, place) + len(data) > self._most:
             raise RecordError(f"no room: a place has {self._most:,} bytes for other peers")
+
+    def _check_member(self, found: Announcement, now: float) -> None:
         if self._admission is not None:
             self._admission.check(found, now)
-        prove(data, found)
-        sets_of(found, self._layout)
-        place[peer] = _Held(data, found.sequence, now + min(lifetime, found.lifetime))
 
     def _size_without(self, peer: Peer, place: dict[Peer, _Held]) -> int:
         return sum(len(held.data) for by, held in place.items() if by not in (peer, self._me))

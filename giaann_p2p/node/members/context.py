@@ -35,5 +35,6 @@ class Context:
     incarnation: int = field(default_factory=lambda: secrets.randbits(63))
     """Random number of this start of the node; by it, other peers notice a restart."""
     secret: bytes = field(default_factory=lambda: secrets.token_bytes(32))
-    """Random bytes that no other peer can guess; salts are derived from them."""
+    """Random bytes that no other peer can guess; salts and chains of pulses are derived from
+    them."""
     log: logging.Logger = field(default_factory=lambda: logging.getLogger("giaann.node"))

@@ -1,7 +1,8 @@
 """Posts a peer's own record to the DHT board: on each change, and before the record expires.
 
 1. Changes are batched: at most one post every `Options.post_every` seconds.
-2. The sequence number of records only grows, across restarts too. The last number is read from the
+2. A record without news is not signed again, but posted with its next pulse (see `OwnRecord`).
+   The sequence number of records only grows, across restarts too. The last number is read from the
    board, so the first post follows the first look.
 3. A posted record enters this peer's own directory at once.
 4. The fields that do not depend on the role are set here; the node of a role adds its own.
@@ -17,13 +18,13 @@ from giaann_p2p.net.errors import Unreachable
 from giaann_p2p.node.members.contact import Contact
 from giaann_p2p.node.members.context import Context
 from giaann_p2p.node.members.lookout import Lookout
+from giaann_p2p.swarm.members.own_record import OwnRecord
 from giaann_p2p.swarm.wire.record import (
     MOST_RECORD_ADDRESSES,
     Announcement,
     PeerState,
     Role,
     next_sequence,
-    signed,
 )
 
 Complete = Callable[[Announcement], Announcement]
@@ -42,6 +43,7 @@ class Presence:
         self._news = asyncio.Event()
         earlier = context.acquaintances
         self._sequence = earlier.sequence if earlier is not None else 0
+        self._record = OwnRecord(context.identity, context.secret)
         self._doubled = False
 
     def changed(self) -> None:
@@ -69,16 +71,25 @@ class Presence:
             await self._post(state)
 
     async def _post(self, state: PeerState | None = None) -> float:
-        """Sign the record and post it to the DHT board; return its lifetime in seconds."""
+        """Post the record to the DHT board; return its lifetime in seconds."""
         now = self._context.clock()
         said = self._complete(self._draft(now))
-        self._sequence = next_sequence(now, self._last(said))
-        said = msgspec.structs.replace(said, sequence=self._sequence, state=state or said.state)
-        record = signed(self._context.identity, said)
+        said = msgspec.structs.replace(said, state=state or said.state)
+        record = self._current(said, now)
         self._lookout.learn(record, self._lookout.time())
         await self._contact.reached(self._context.board.post(said.role, record, said.lifetime))
         self.posts += 1
         return said.lifetime
+
+    def _current(self, said: Announcement, now: float) -> bytes:
+        """Return the record that says this: the last one with a new pulse, or a new one."""
+        last = self._last(said)
+        record = self._record.continued(said, now) if last == self._sequence else None
+        if record is None:  # another process may have announced this peer meanwhile
+            self._sequence = next_sequence(now, last)
+            said = msgspec.structs.replace(said, sequence=self._sequence)
+            record = self._record.signed(said)
+        return record
 
     def _draft(self, now: float) -> Announcement:
         """Return the record with the fields that are the same for every role."""

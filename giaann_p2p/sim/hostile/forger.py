@@ -17,6 +17,15 @@ from giaann_p2p.swarm.wire import messages
 from giaann_p2p.swarm.wire.identity import Identity, Peer
 from giaann_p2p.swarm.wire.message import Message
 from giaann_p2p.swarm.wire.messages import MOST_BYTES, Compare, Read
+from giaann_p2p.swarm.wire.pulse import (
+    LINK_BYTES,
+    MOST_PULSES,
+    PULSE_SECONDS,
+    Pulse,
+    joined,
+    shown_by,
+    split,
+)
 from giaann_p2p.swarm.wire.record import (
     MOST_CAPACITY,
     MOST_LIFETIME,
@@ -44,7 +53,13 @@ class Forgery(Enum):
     BOUNDLESS = "a record with more than fits"
     ROOMY = "a record with more capacity than counts"
     BROKEN = "a true record with a byte changed"
+    PULSE = "a true record with a pulse that its peer never showed"
+    BORROWED = "a true record with the pulse of another record"
+    STALE = "a true record, perhaps of a dead peer, with its last pulse or an earlier one"
     FLOOD = "many questions, huge ones, and halves of some"
+
+
+_OF_PULSES = frozenset({Forgery.PULSE, Forgery.BORROWED, Forgery.STALE})
 
 
 class Forger(Node):
@@ -62,6 +77,8 @@ class Forger(Node):
         self.world, self._each, self.quiet = world, each, True
         self._kinds = sorted(forgeries, key=lambda one: one.name)
         self._early: dict[Peer, bytes] = {}
+        self._latest: dict[Peer, tuple[bytes, float]] = {}
+        """The last record of each peer, with the last pulse, and when that came."""
         self.later(1.0, self.every_tick)
 
     def begin_to_lie(self) -> None:
@@ -93,6 +110,8 @@ class Forger(Node):
             return self._early.get(victim.peer)
         if forgery is Forgery.BROKEN:
             return self._broken()
+        if forgery in _OF_PULSES:
+            return self._with_pulse(forgery)
         now = int(self.now)
         mine = self._said(self.peer, now)
         said = {
@@ -126,6 +145,25 @@ class Forger(Node):
         data = bytearray(self._chance.choice(records))
         data[self._chance.randrange(len(data))] ^= 1 << self._chance.randrange(8)
         return bytes(data)
+
+    def _with_pulse(self, forgery: Forgery) -> bytes | None:
+        """Return the last record of a peer, dead or alive, with a pulse as if it lived now."""
+        live, records = self.around.directory.live(self.now), self.around.records(self.now)
+        for said, data in zip(live, records, strict=True):
+            if self._latest.get(said.peer, (b"", 0.0))[0] != data:
+                self._latest[said.peer] = data, self.now
+        if not self._latest:
+            return None
+        victim, (data, seen) = self._chance.choice(list(self._latest.items()))
+        if forgery is Forgery.STALE:
+            return self._chance.choice([data, self._early.get(victim, data)])
+        last, record = split(data)
+        since = int(self.now - seen) // PULSE_SECONDS
+        number = min(last.number + 1 + since, MOST_PULSES)
+        if forgery is Forgery.PULSE:
+            return joined(Pulse(number, self._chance.randbytes(LINK_BYTES)), record)
+        other, _ = self._chance.choice(list(self._latest.values()))
+        return joined(Pulse(number, shown_by(other).link), record)
 
     def _flood(self, to: Peer) -> None:
         numbers = self._chance.randbytes(8 * self._chance.randrange(1, 64))

@@ -2,17 +2,18 @@
 
 The directory is built from the peers' own signed records.
 
-1. A peer's newest record, by sequence, is valid for its lifetime after it first arrived; a replay
-   of the same bytes does not prolong it. After that the peer is gone, but remembered for `forget`
-   seconds more, because it held shards and may come back with them. `forget` exceeds the time for
-   which an old record can be replayed, so a replay is never mistaken for a new record.
+1. A peer's newest record, by sequence, is valid for its lifetime after it, or its newest pulse,
+   first arrived; a replay of the record, with that pulse or an older one, does not prolong it.
+   After that the peer is gone, but remembered for `forget` seconds more, because it held shards and
+   may come back with them. `forget` exceeds the time for which an old record can be replayed, so a
+   replay is never mistaken for a new record.
 2. Memory is bounded by `most` records, each of up to 4 KiB plus 3/4 byte per shard of the swarm. If
    all are live, new peers are turned away until one expires, so no number of strangers pushes out a
    live peer. Otherwise the directory evicts a peer that is not live: first those that hold nothing,
    then those that sent records for the shortest time. So a flood of strangers is evicted first.
 3. A peer that fails to answer is in backoff for a while. An answer ends the backoff, and so does a
-   record that the peer issued after the failure. An earlier record, which other peers may still
-   pass on, does not.
+   record that the peer issued after the failure, or a pulse that was due after it. Earlier ones,
+   which other peers may still pass on, do not.
 4. In a swarm that admits by token, the directory contains members only.
 5. `version` changes whenever the members or what they claim to hold change, and only then. So
    anything derived from these may be cached until `version` changes.
@@ -31,6 +32,7 @@ from giaann_p2p.swarm.members.claims import Bits, Claims, Mask, has, have
 from giaann_p2p.swarm.members.silent_backoff import SilentBackoff
 from giaann_p2p.swarm.wire.admission import Admission
 from giaann_p2p.swarm.wire.identity import Peer
+from giaann_p2p.swarm.wire.pulse import PULSE_BYTES, Pulse, joined, shown_by, split
 from giaann_p2p.swarm.wire.record import (
     MOST_LIFETIME,
     SKEW,
@@ -40,7 +42,9 @@ from giaann_p2p.swarm.wire.record import (
     Naming,
     Role,
     Sets,
+    check_age,
     prove,
+    prove_pulse,
     sets_of,
     unproven,
 )
@@ -81,13 +85,28 @@ class Placing(Protocol):
         """Shape [N, R]: each shard's owners, as indices into `peers`."""
 
 
+class SignOfLife(msgspec.Struct, frozen=True):
+    """What a merged record shows: that its peer lives, and perhaps what it newly says."""
+
+    said: Announcement
+    is_new: bool
+    """Whether the announcement is new; if not, only the pulse is."""
+
+
 class _Entry(msgspec.Struct, frozen=True):
-    data: bytes
+    record: bytes
+    """The signed record, without its pulse."""
+    pulse: Pulse
     announcement: Announcement
     first: float
     """Time at which the first record of the peer arrived."""
     arrived: float
-    """Time at which the stored record of the peer arrived."""
+    """Time at which the stored record of the peer, with its pulse, arrived."""
+
+    @property
+    def lived(self) -> int:
+        """Time at which the peer lived for certain, by its own clock."""
+        return self.announcement.lived(self.pulse)
 
 
 class Directory:
@@ -111,7 +130,7 @@ class Directory:
         if most < 1:
             raise UsageError(f"a directory must have room for a record; most is {most}")
         self.refused = 0
-        """Number of records that were forged or otherwise invalid."""
+        """Number of records that were invalid, or whose signature or pulse was forged."""
         self.turned_away = 0
         """Number of records of new peers that were rejected because the directory was full."""
         self._swarm_id, self._layout, self._most, self._forget = swarm_id, layout, most, forget
@@ -119,7 +138,7 @@ class Directory:
         self._claims = Claims(min(_FEWEST_ROWS, most), layout.shards)
         self._rows: dict[Key, int] = {}
         self._entries: dict[int, _Entry] = {}  # by row
-        self._known: set[bytes] = set()  # the bytes of the entries
+        self._known: dict[bytes, int] = {}  # the rows of the entries, by their records
         self._accusers = set[int]()  # rows of the records that accuse a peer
         self._silences = SilentBackoff()
         self._version = 0
@@ -133,33 +152,57 @@ class Directory:
         live = int(np.count_nonzero(self._claims.live))
         return f"<Directory: {live:,} live records, {len(self) - live:,} others>"
 
-    def merge(self, data: bytes, now: float, owner: Peer | None = None) -> Announcement | None:
-        """Store a record if it is new and valid, and return its content.
+    def merge(self, data: bytes, now: float, owner: Peer | None = None) -> SignOfLife | None:
+        """Store a record, or the pulse of a known one, if it is new and valid.
 
-        Returns None if the record is not newer than the known one, or if the directory is full.
-        RecordError if the record is invalid, or is not of `owner`, where one is given.
+        Returns None if it is not newer than what is known, or if the directory is full.
+        RecordError if it is invalid, or not of `owner`, where one is given.
         """
         self._advance(now)
-        if data in self._known:
-            return None
+        row = self._known.get(data[PULSE_BYTES:])
         try:
-            found = unproven(data, now, self._swarm_id, self._layout, owner)
-            held = self.announcement(found.peer, found.role)
-            if held is not None and found.sequence <= held.sequence:
-                return None
-            if held is None and not self._has_room():
-                self.turned_away += 1
-                return None
-            if self._admission is not None:
-                self._admission.check(found, now)
-            prove(data, found)
-            is_same = held is not None and held.shards == found.shards  # the usual case
-            sets = None if is_same else sets_of(found, self._layout)
+            if row is None:
+                return self._learn(data, now, owner)
+            return self._prolong(row, data, now)
         except RecordError:
             self.refused += 1
             raise
+
+    def _learn(self, data: bytes, now: float, owner: Peer | None) -> SignOfLife | None:
+        """Store a record that is not known yet, if it is new and valid."""
+        found = unproven(data, now, self._swarm_id, self._layout, owner)
+        held = self.announcement(found.peer, found.role)
+        if held is not None and found.sequence <= held.sequence:
+            return None
+        if held is None and not self._has_room():
+            self.turned_away += 1
+            return None
+        if self._admission is not None:
+            self._admission.check(found, now)
+        prove(data, found)
+        is_same = held is not None and held.shards == found.shards  # the usual case
+        sets = None if is_same else sets_of(found, self._layout)
         self._put(data, found, sets, now)
-        return found
+        return SignOfLife(found, is_new=True)
+
+    def _prolong(self, row: int, data: bytes, now: float) -> SignOfLife | None:
+        """Prolong the life of a known record if its pulse is new and valid.
+
+        A look at the board calls this for every peer of the swarm.
+        """
+        old, pulse = self._entries[row], shown_by(data)
+        found = old.announcement
+        if pulse.number <= old.pulse.number:
+            return None
+        check_age(found, pulse, now)
+        if self._admission is not None:
+            self._admission.check(found, now)
+        prove_pulse(pulse, old.pulse, found)
+        self._renew(row, old, _Entry(old.record, pulse, found, old.first, now))
+        if not self._claims.live[row] and found.state != "left":
+            self._claims.live[row] = True
+            self._version += bool(self._claims.holds[row])
+        return SignOfLife(found, is_new=False)
 
     def version(self, now: float) -> int:
         """Return a number that changes whenever the members or their claims change."""
@@ -189,11 +232,17 @@ class Directory:
     def records(self, now: float, role: Role | None = None) -> list[bytes]:
         """Return the encoded records of all live peers, or of those of one role.
 
-        They are ready to be passed on.
+        They are ready to be passed on, each with the newest pulse.
         """
         self._advance(now)
-        live = (self._entries[row] for row in np.flatnonzero(self._claims.live).tolist())
-        return [entry.data for entry in live if role in (None, entry.announcement.role)]
+        live = self._live()
+        some = (entry for entry in live if role in (None, entry.announcement.role))
+        return [joined(entry.pulse, entry.record) for entry in some]
+
+    def lived(self, now: float) -> list[int]:
+        """Return when each live peer last showed that it lives, by its own clock."""
+        self._advance(now)
+        return [entry.lived for entry in self._live()]
 
     def addresses(self) -> list[str]:
         """Return the addresses of all known peers, live ones first."""
@@ -322,16 +371,12 @@ class Directory:
             row = self._rows[found.key] = self._new_row()
         else:
             old = self._entries[row]
-            self._known.remove(old.data)
-        entry = _Entry(data, found, old.first if old else now, now)
-        self._entries[row] = entry
-        self._known.add(data)
-        if old:
-            self._dispel(old, entry)
+            del self._known[old.record]
+        pulse, record = split(data)
+        entry = _Entry(record, pulse, found, old.first if old else now, now)
+        self._known[record] = row
+        self._renew(row, old, entry)
         claims = self._claims
-        claims.expires[row] = now + found.lifetime
-        claims.known_for[row] = now - entry.first
-        self._due = min(self._due, now + found.lifetime)
         if sets is None and old and claims.live[row] and _says_the_same(old.announcement, found):
             return  # the usual case
         before = self._claim(row, old)
@@ -344,6 +389,16 @@ class Directory:
                 self._accusers.add(row)
         self._version += self._claim(row, entry) != before
 
+    def _renew(self, row: int, old: _Entry | None, entry: _Entry) -> None:
+        """Store an entry that has just arrived; its life begins anew."""
+        self._entries[row] = entry
+        if old and len(self._silences):
+            self._dispel(old, entry)
+        expires = entry.arrived + entry.announcement.lifetime
+        self._claims.expires[row] = expires
+        self._claims.known_for[row] = entry.arrived - entry.first
+        self._due = min(self._due, expires)
+
     def _claim(self, row: int, entry: _Entry | None) -> object:
         """Return the part of a record that `version` tracks; None if it is of no storage peer."""
         if entry is None or not self._claims.holds[row]:
@@ -352,13 +407,13 @@ class Directory:
         return is_live, found.state, found.capacity, found.shards
 
     def _dispel(self, old: _Entry, new: _Entry) -> None:
-        """End a peer's backoff if its new record was issued after it failed, by its own clock."""
+        """End a peer's backoff if it lived after it failed, by its own clock."""
         peer = new.announcement.peer
         since = self._silences.since(peer)
         if since is not None:
-            then = old.announcement.issued + since - old.arrived
+            then = old.lived + since - old.arrived
             restarted = new.announcement.incarnation != old.announcement.incarnation
-            if restarted or new.announcement.issued > then:
+            if restarted or new.lived > then:
                 self._silences.end(peer)
 
     def _advance(self, now: float) -> None:
@@ -377,7 +432,7 @@ class Directory:
     def _drop(self, row: int) -> None:
         entry = self._entries.pop(row)
         peer = entry.announcement.peer
-        self._known.remove(entry.data)
+        del self._known[entry.record]
         del self._rows[entry.announcement.key]
         if not self._knows(peer):
             self._silences.end(peer)
@@ -397,6 +452,9 @@ class Directory:
 
     def _knows(self, peer: Peer) -> bool:
         return (peer, "storage") in self._rows or (peer, "compute") in self._rows
+
+    def _live(self) -> list[_Entry]:
+        return [self._entries[row] for row in np.flatnonzero(self._claims.live).tolist()]
 
     def _announcements(self, mask: Mask) -> list[Announcement]:
         return [self._entries[row].announcement for row in np.flatnonzero(mask).tolist()]

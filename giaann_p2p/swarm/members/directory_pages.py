@@ -2,7 +2,7 @@
 
 1. An answer contains one page of the live records of one role, as their own peers signed them:
    first those that this peer keeps for the DHT, because they are the newest, then those in its
-   directory.
+   directory; each once, with the newest pulse.
 2. Pages are cut anew at most four times a second, so many requests cost little more than their
    bytes.
 3. The bytes of all answers share a budget. A flood of requests uses it up; then clients get a busy
@@ -24,6 +24,7 @@ from giaann_p2p.swarm.wire.messages import (
     RecordsAre,
     Refusal,
 )
+from giaann_p2p.swarm.wire.pulse import newest
 from giaann_p2p.swarm.wire.record import Role
 
 MOST_BURST = 32 << 20
@@ -70,7 +71,7 @@ class DirectoryPages:
     def _pages(self, role: Role, now: float) -> list[list[bytes]]:
         cut = self._cut.get(role)
         if cut is None or not 0 <= now - cut.at < _FRESH:
-            found = dict.fromkeys([*self._held(role), *self._directory.records(now, role)])
+            found = newest([*self._held(role), *self._directory.records(now, role)])
             cut = self._cut[role] = _Cut(now, paged(found))
         return cut.pages
 

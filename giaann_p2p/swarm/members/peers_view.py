@@ -64,15 +64,19 @@ class PeersView:
     def learn(
         self, record: bytes, now: float, restarted: Callable[[Peer], None]
     ) -> Announcement | None:
-        """Merge a record into the directory; return its announcement if it is new.
+        """Merge a record into the directory; return its announcement if that is new.
 
         `restarted` is called with a storage peer whose incarnation changed, because that peer may
         have lost what it announced before. RecordError if the record is invalid.
         """
-        said, self._heard_at = self.directory.merge(record, now), now
-        if said is not None:
-            self.standing.heard(said.peer, now)
-        if said is None or said.role != "storage":
+        sign, self._heard_at = self.directory.merge(record, now), now
+        if sign is None:
+            return None
+        said = sign.said
+        self.standing.heard(said.peer, now)
+        if not sign.is_new:
+            return None
+        if said.role != "storage":
             return said
         known = self._incarnations.get(said.peer)
         if known is not None and known != said.incarnation:

@@ -22,7 +22,7 @@ from giaann_p2p.swarm.wire.identity import SIGNATURE_BYTES, Identity, PeerField,
 
 FORMAT = 1
 """Version of the manifest's encoding."""
-PROTOCOL = 7
+PROTOCOL = 8
 """Version of the protocol between peers; see also `messages.VERSION`."""
 MOST_BYTES = 4096
 """Maximum length of an encoded manifest, in bytes."""

@@ -6,7 +6,9 @@
 3. The record with the highest `sequence` wins. Sequences come from the clock, so they grow across
    restarts, too. A replayed old record loses against a newer one, and a peer that knows no newer
    one refuses a record that is older than SKEW plus its lifetime.
-4. Everything is bounded: the text, the addresses, the sets of shards. Cheap checks come first,
+4. A record comes with a pulse (see pulse.py). A later pulse makes it as good as one that was signed
+   when that pulse was due: it counts from its arrival again, and its age from that time.
+5. Everything is bounded: the text, the addresses, the sets of shards. Cheap checks come first,
    because verifying a signature takes 86 µs.
 
 Every `now` is in seconds since 1970, and must never go back. So a caller reads the clock once at
@@ -34,6 +36,17 @@ from giaann_p2p.swarm.wire.identity import (
 )
 from giaann_p2p.swarm.wire.link import MOST_ADDRESS_LENGTH, fault_of
 from giaann_p2p.swarm.wire.manifest import PROTOCOL
+from giaann_p2p.swarm.wire.pulse import (
+    LINK_BYTES,
+    MOST_PULSES,
+    NO_ANCHOR,
+    PULSE_BYTES,
+    PULSE_SECONDS,
+    Pulse,
+    joined,
+    leads,
+    split,
+)
 from giaann_p2p.swarm.wire.shardset import most_bytes, packed, unpacked
 from giaann_p2p.swarm.wire.token import MOST_BYTES as MOST_TOKEN
 
@@ -51,6 +64,8 @@ MOST_NAMED = 8
 _LEAST_FOR_NAMES = 1 << 10
 BUCKETS = 16
 """Number of parts of a swarm's directory: enough for some 16,000 peers, at a thousand in each."""
+FRONT_BYTES = PULSE_BYTES + SIGNATURE_BYTES
+"""Length of what precedes the body of a record: its pulse and its signature."""
 _MOST_BYTES = 4096 + MOST_TOKEN
 _KIND = "record"
 _NO_SHARDS = b"\0"
@@ -65,6 +80,7 @@ _Word = Annotated[int, msgspec.Meta(ge=0)]  # msgpack's integers end at 64 bits
 _Number = Annotated[int, msgspec.Meta(ge=0, lt=1 << 32)]
 _Bytes = Annotated[int, msgspec.Meta(ge=0, le=MOST_CAPACITY)]
 _SwarmId = Annotated[bytes, msgspec.Meta(min_length=32, max_length=32)]
+_Link = Annotated[bytes, msgspec.Meta(min_length=LINK_BYTES, max_length=LINK_BYTES)]
 _Address = Annotated[str, msgspec.Meta(max_length=MOST_ADDRESS_LENGTH)]
 
 
@@ -156,6 +172,8 @@ class Announcement(
     a disk."""
     missing: Missing = Missing()
     """Shards that the peer remembers but that no peer known to it has whole."""
+    anchor: _Link = NO_ANCHOR
+    """The end of the chain of the record's pulses."""
 
     @property
     def key(self) -> Key:
@@ -166,6 +184,10 @@ class Announcement(
     def shards(self) -> tuple[bytes, bytes, tuple[Naming, ...], bytes, bytes]:
         """All sets of shards in the record, encoded: ready, syncing, wrong, cold and missing."""
         return self.ready, self.syncing, self.wrong, self.cold, self.missing.shards
+
+    def lived(self, pulse: Pulse) -> int:
+        """Return when the peer lived for certain if it showed this pulse, by its own clock."""
+        return self.issued + PULSE_SECONDS * pulse.number
 
     def __repr__(self) -> str:
         return f"<{self.role} {name_of(self.peer)} {self.state}, {self.sequence}>"
@@ -181,7 +203,10 @@ class Sets(msgspec.Struct, frozen=True):
 
 
 def signed(identity: Identity, announcement: Announcement) -> bytes:
-    """Return a signed record with this content; UsageError if other peers would refuse it."""
+    """Return a signed record with this content and its first pulse.
+
+    UsageError if other peers would refuse it.
+    """
     if announcement.peer != identity.peer:
         raise UsageError(f"{identity} cannot sign for {name_of(announcement.peer)}")
     body = msgspec.msgpack.encode(announcement)
@@ -189,13 +214,13 @@ def signed(identity: Identity, announcement: Announcement) -> bytes:
         _check(_decoded(body))
     except RecordError as error:
         raise UsageError(f"other peers would refuse this record: {error}") from None
-    return identity.sign(_KIND, body) + body
+    return joined(Pulse(0, announcement.anchor), identity.sign(_KIND, body) + body)
 
 
 def signed_as(identity: Identity, announcement: Announcement) -> bytes:
     """Return a signed record without checking its content, so that tests can send invalid ones."""
     body = msgspec.msgpack.encode(announcement)
-    return identity.sign(_KIND, body) + body
+    return joined(Pulse(0, announcement.anchor), identity.sign(_KIND, body) + body)
 
 
 def read(
@@ -214,32 +239,47 @@ def read(
 def unproven(
     data: bytes, now: float, swarm_id: bytes, layout: Layout, owner: Peer | None = None
 ) -> Announcement:
-    """Decode a record, and check everything but its signature and its sets of shards.
+    """Decode a record, and check everything but its signature, its pulse and its sets of shards.
 
-    These two checks are expensive; RecordError if another one fails.
+    These three checks are expensive; RecordError if another one fails.
     """
     most = _MOST_BYTES + 4 * most_bytes(layout.shards) + _most_named(layout.shards)
-    if not SIGNATURE_BYTES < len(data) <= most:
-        raise RecordError(
-            f"a record has {SIGNATURE_BYTES + 1} to {most:,} bytes, not {len(data):,}"
-        )
-    found = _decoded(data[SIGNATURE_BYTES:])
+    if not FRONT_BYTES < len(data) <= most:
+        raise RecordError(f"a record has {FRONT_BYTES + 1} to {most:,} bytes, not {len(data):,}")
+    pulse, record = split(data)
+    found = _decoded(record[SIGNATURE_BYTES:])
     if found.swarm_id != swarm_id:
         raise RecordError(f"swarm_id: the record belongs to the swarm {to_text(found.swarm_id)}")
     if owner is not None and found.peer != owner:
         raise RecordError(f"peer: the record is of {name_of(found.peer)}, not of {name_of(owner)}")
-    ahead = found.issued - now
-    if not -SKEW - found.lifetime <= ahead <= SKEW:
-        raise WrongTimeError(found, ahead)
+    check_age(found, pulse, now)
     _check(found)
     return found
 
 
+def check_age(announcement: Announcement, pulse: Pulse, now: float) -> None:
+    """Raise RecordError if a record with this pulse is too old, or is of the future."""
+    if pulse.number > MOST_PULSES:
+        raise RecordError(f"pulse: the last one is number {MOST_PULSES}, not {pulse.number}")
+    ahead = announcement.lived(pulse) - now
+    if not -SKEW - announcement.lifetime <= ahead <= SKEW:
+        raise WrongTimeError(announcement, ahead)
+
+
 def prove(data: bytes, announcement: Announcement) -> None:
-    """Raise RecordError unless a record is signed by the peer that it describes."""
-    signature, body = data[:SIGNATURE_BYTES], data[SIGNATURE_BYTES:]
+    """Raise RecordError unless a record and its pulse are of the peer that the record describes."""
+    pulse, record = split(data)
+    signature, body = record[:SIGNATURE_BYTES], record[SIGNATURE_BYTES:]
     if not verified(announcement.peer, _KIND, body, signature):
         raise RecordError(f"signature: {name_of(announcement.peer)} did not sign this record")
+    prove_pulse(pulse, Pulse(0, announcement.anchor), announcement)
+
+
+def prove_pulse(pulse: Pulse, known: Pulse, announcement: Announcement) -> None:
+    """Raise RecordError unless a pulse is valid; `known` is a valid one with a lower number."""
+    if not leads(pulse, known, announcement.anchor, announcement.peer):
+        who = name_of(announcement.peer)
+        raise RecordError(f"pulse: number {pulse.number} of this record is not of {who}")
 
 
 def sets_of(announcement: Announcement, layout: Layout) -> Sets:

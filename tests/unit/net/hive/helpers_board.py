@@ -9,8 +9,10 @@ from giaann_p2p.net.hive.host import Host
 from giaann_p2p.node.clock import Clock
 from giaann_p2p.store.layout import Layout
 from giaann_p2p.swarm.wire.identity import Identity
+from giaann_p2p.swarm.wire.pulse import pulse_of
 from giaann_p2p.swarm.wire.record import Announcement, next_sequence, signed_as
 from tests.unit.net.hive.helpers import Place, until
+from tests.unit.swarm.helpers_pulses import SEED
 
 SWARM = bytes(range(32))
 LAYOUT = Layout(shards=8)
@@ -18,6 +20,7 @@ NOW = 1_900_000_000.0
 
 
 def record(identity: Identity, now: float, later: int = 0, **changes: Any) -> bytes:  # noqa: ANN401
+    """Return a record, valid or not, whose pulses `helpers_pulses.beat` knows."""
     fields = {
         "swarm_id": SWARM,
         "peer": identity.peer,
@@ -26,6 +29,7 @@ def record(identity: Identity, now: float, later: int = 0, **changes: Any) -> by
         "sequence": next_sequence(now) + later,
         "issued": int(now),
         "capacity": 1000,
+        "anchor": pulse_of(SEED, identity.peer, 0).link,
         **changes,
     }
     return signed_as(identity, Announcement(**fields))

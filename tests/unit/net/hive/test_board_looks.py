@@ -15,7 +15,9 @@ from giaann_p2p.net.hive import board as module
 from giaann_p2p.net.hive import guard
 from giaann_p2p.net.hive.peer_id import libp2p_id
 from giaann_p2p.net.hive.shelf import MOST_PLACE
-from giaann_p2p.swarm.wire.identity import Identity
+from giaann_p2p.swarm.wire.identity import SIGNATURE_BYTES, Identity
+from giaann_p2p.swarm.wire.pulse import PULSE_BYTES
+from giaann_p2p.swarm.wire.record import FRONT_BYTES
 from tests.unit.net.hive.helpers import Place, hosts, until
 from tests.unit.net.hive.helpers_board import (
     CLOCK,
@@ -59,7 +61,8 @@ def test_a_node_that_answers_with_a_flood_hides_nobodys_records() -> None:
         honest = [record(host.identity, CLOCK()) for host in place.hosts[1:]]
         for one, mine in zip(boards[1:], honest, strict=True):
             await one.post("storage", mine, 30)
-        flood = [n.to_bytes(64, "big") + honest[0][64:] for n in range(17_000)]
+        front, body = honest[0][:PULSE_BYTES], honest[0][FRONT_BYTES:]
+        flood = [front + n.to_bytes(SIGNATURE_BYTES, "big") + body for n in range(17_000)]
         shelf = boards[0]._shelf
         first = shelf.keys("storage")[0]
         shelf.get = lambda key, now: flood[:9000] if key == first else []  # type: ignore[method-assign]

@@ -1,14 +1,17 @@
 """What a node keeps for others, and what it does not."""
 
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from giaann_p2p.errors import RecordError
+from giaann_p2p.net.hive import shelf as module
 from giaann_p2p.net.hive.shelf import Shelf, node_key
+from giaann_p2p.swarm.wire.admission import Admission
 from giaann_p2p.swarm.wire.identity import Identity, Peer
-from giaann_p2p.swarm.wire.record import BUCKETS, SKEW, bucket_of
+from giaann_p2p.swarm.wire.record import BUCKETS, FRONT_BYTES, SKEW, Announcement, bucket_of
 from tests.unit.net.hive.helpers_board import LAYOUT, NOW, SWARM, record
+from tests.unit.swarm.helpers_pulses import beat
 
 ME, OTHER = (Identity.from_seed(bytes([number] * 32)) for number in (1, 2))
 
@@ -62,6 +65,62 @@ def test_the_newest_holds() -> None:
     assert held.refused == 2
 
 
+def test_a_new_pulse_prolongs_a_record_without_a_signature_check(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    held, data = shelf(most=1000), record(ME, NOW)
+    key = held.key("storage", ME.peer)
+    held.put(key, data, ME.peer, 30, NOW)
+    monkeypatch.setattr(module, "prove", None)
+    monkeypatch.setattr(module, "sets_of", None)
+    second, third = (beat(data, ME, number) for number in (2, 3))
+    held.put(key, third, ME.peer, 30, NOW + 29)
+    for known in (data, second, third):
+        held.put(key, known, ME.peer, 30, NOW + 40)  # they prolong nothing
+    assert held.get(key, NOW + 58) == [third]
+    assert held.get(key, NOW + 59) == []
+    assert held.refused == 0
+
+
+def test_a_wrong_pulse_is_refused() -> None:
+    held, data = shelf(), record(ME, NOW)
+    key = held.key("storage", ME.peer)
+    wrong = beat(data, ME, 1, b"another seed")
+    for kept in ([], [data]):
+        for one in kept:
+            held.put(key, one, ME.peer, 30, NOW)
+        with pytest.raises(RecordError, match="pulse: number 1 of this record"):
+            held.put(key, wrong, ME.peer, 30, NOW)
+        with pytest.raises(RecordError, match="pulse: the last one is number"):
+            held.put(key, b"\xff\xff" + data[2:], ME.peer, 30, NOW)
+        assert held.get(key, NOW) == kept
+    with pytest.raises(RecordError, match="peer: the record is of"):
+        held.put(key, beat(data, ME, 1), OTHER.peer, 30, NOW)
+    assert held.get(key, NOW + 30) == []
+    assert held.refused == 5
+
+
+def test_who_is_no_member_any_more_keeps_no_place_by_pulses() -> None:
+    barred = set[Peer]()
+
+    class Fence:
+        def check(self, said: Announcement, now: float) -> None:
+            if said.peer in barred:
+                raise RecordError("token: it has expired")
+
+    held, data = (
+        Shelf(OTHER.peer, SWARM, LAYOUT, admission=cast(Admission, Fence())),
+        record(ME, NOW),
+    )
+    key = held.key("storage", ME.peer)
+    held.put(key, data, ME.peer, 30, NOW)
+    held.put(key, beat(data, ME, 1), ME.peer, 30, NOW + 10)
+    barred.add(ME.peer)
+    with pytest.raises(RecordError, match="token"):
+        held.put(key, beat(data, ME, 2), ME.peer, 30, NOW + 20)
+    assert held.get(key, NOW + 40) == []
+
+
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
@@ -89,8 +148,8 @@ def test_nobody_leaves_what_is_another_peers() -> None:
     with pytest.raises(RecordError, match="peer"):
         held.put(mine, data, OTHER.peer, 30, NOW)
     forged = data[:-1] + bytes([data[-1] ^ 1])
-    changed = record(OTHER, NOW)[:64] + data[64:]
-    for wrong in (forged, changed, b"", data[:64], bytes(100_000)):
+    changed = record(OTHER, NOW)[:FRONT_BYTES] + data[FRONT_BYTES:]
+    for wrong in (forged, changed, b"", data[:FRONT_BYTES], bytes(100_000)):
         with pytest.raises(RecordError):
             held.put(mine, wrong, ME.peer, 30, NOW)
     with pytest.raises(RecordError, match="lifetime"):

@@ -26,9 +26,18 @@ from giaann_p2p.node.members.presence import Presence
 from giaann_p2p.node.options import Options
 from giaann_p2p.swarm.members.peers_view import PeersView
 from giaann_p2p.swarm.wire.identity import SIGNATURE_BYTES, Identity, Peer, name_of
-from giaann_p2p.swarm.wire.record import LIFETIME, Announcement, signed, signed_as
+from giaann_p2p.swarm.wire.pulse import (
+    LINK_BYTES,
+    MOST_PULSES,
+    PULSE_BYTES,
+    Pulse,
+    joined,
+    split,
+)
+from giaann_p2p.swarm.wire.record import FRONT_BYTES, LIFETIME, Announcement, signed, signed_as
 from giaann_p2p.swarm.wire.shardset import packed
 from tests.unit.node.helpers import ALL, EPOCH, GIB, LAYOUT, MANIFEST, identity
+from tests.unit.swarm.helpers_pulses import chained
 
 ME = identity(1)
 BOUNDS = Options()
@@ -56,6 +65,7 @@ class Place:
         self.board = MemoryBoard(random.Random(0))
         self.around = PeersView(ME.peer, MANIFEST.swarm_id, LAYOUT, 3)
         self.restarted: list[Peer] = []
+        self.ready = ALL
         view = self.board.view(ME.peer)
         self.lookout = Lookout(
             view,
@@ -79,7 +89,7 @@ class Place:
         self.presence = Presence(context, self.lookout, "storage", self._complete)
 
     def _complete(self, draft: Announcement) -> Announcement:
-        return msgspec.structs.replace(draft, capacity=GIB, ready=packed(ALL, LAYOUT.shards))
+        return msgspec.structs.replace(draft, capacity=GIB, ready=packed(self.ready, LAYOUT.shards))
 
     def leave(self, who: Identity, sequence: int = 1, **what: object) -> None:
         """Put a record of somebody's on the board."""
@@ -182,9 +192,10 @@ def test_a_flood_of_forged_records_hides_nobody_and_costs_little() -> None:
     """As from one node of the board, whose answer comes first."""
 
     async def story(place: Place) -> None:
-        body = signed(identity(2), announcement(identity(2), 99))[SIGNATURE_BYTES:]
+        honest = signed(identity(2), announcement(identity(2), 99))
+        pulse, body = honest[:PULSE_BYTES], honest[FRONT_BYTES:]
         for number in range(17_000):
-            forged = number.to_bytes(SIGNATURE_BYTES, "little") + body
+            forged = pulse + number.to_bytes(SIGNATURE_BYTES, "little") + body
             place.board.leave(b"x" * 32, "storage", forged, 1e9)
         honest = [identity(number) for number in range(2, 20)]
         for one in honest:
@@ -201,6 +212,30 @@ def test_a_flood_of_forged_records_hides_nobody_and_costs_little() -> None:
         await place.lookout.look()  # all at one stroke
         assert {one.peer for one in honest} < place.members() | {ME.peer}
         assert place.lookout.refused <= refused + 2
+
+    play(story)
+
+
+def test_a_flood_of_wrong_pulses_hides_nobody_and_costs_little() -> None:
+    """As from one node of the board: a true record with links that its peer never showed."""
+
+    async def story(place: Place) -> None:
+        true = chained(identity(2), announcement(identity(2)))
+        place.board.leave(identity(2).peer, "storage", true, 1e9)
+        await place.lookout.look()
+        for number in range(5_000):
+            wrong = Pulse(1, number.to_bytes(LINK_BYTES, "little"))
+            place.board.leave(b"x" * 32, "storage", joined(wrong, true[PULSE_BYTES:]), 1e9)
+        honest = [identity(number) for number in range(3, 20)]
+        for one in honest:
+            place.leave(one)
+        await asyncio.sleep(1)
+        refused = place.lookout.refused
+        await place.lookout.look()
+        assert {one.peer for one in honest} < place.members() | {ME.peer}
+        assert refused < place.lookout.refused <= refused + 2  # one a look
+        await asyncio.sleep(LIFETIME)
+        assert identity(2).peer not in place.members()
 
     play(story)
 
@@ -320,6 +355,35 @@ def test_the_own_record_is_posted_at_each_change_but_not_more_than_once_a_second
     play(story)
 
 
+def test_at_rest_a_record_is_signed_once_and_prolonged_by_pulses() -> None:
+    async def story(place: Place) -> None:
+        await asyncio.sleep(0.5)
+        (first,) = place.around.directory.records(place.clock())
+        shown = []
+        for _ in range(MOST_PULSES):
+            await asyncio.sleep(10)
+            assert place.members() == {ME.peer}
+            (data,) = place.around.directory.records(place.clock())
+            assert data[PULSE_BYTES:] == first[PULSE_BYTES:]
+            shown.append(split(data)[0].number)
+        assert shown == list(range(1, MOST_PULSES + 1))
+        await asyncio.sleep(10)  # the chain is used up
+        (data,) = place.around.directory.records(place.clock())
+        assert split(data)[0].number == 0
+        assert place.members() == {ME.peer}
+        place.ready = ALL[:1]
+        place.presence.changed()
+        await asyncio.sleep(1)
+        (news,) = place.around.directory.records(place.clock())
+        assert news[PULSE_BYTES:] != data[PULSE_BYTES:]
+        said = place.around.directory.announcement(ME.peer)
+        assert said is not None
+        assert said.ready == packed(ALL[:1], LAYOUT.shards)
+        assert place.lookout.refused == 0
+
+    play(story)
+
+
 def test_the_sequence_goes_on_where_the_last_life_ended() -> None:
     async def story(place: Place) -> None:
         ahead = int(EPOCH * 1000) + 3_000_000  # its clock was wrong then
@@ -351,8 +415,12 @@ def test_the_sequence_goes_on_although_the_board_has_forgotten_it(
 def test_another_one_with_the_same_identity_is_noticed(caplog: pytest.LogCaptureFixture) -> None:
     async def story(place: Place) -> None:
         await asyncio.sleep(5)
-        place.leave(ME, int(EPOCH * 1000) + 60_000, incarnation=3)
+        theirs = int(EPOCH * 1000) + 60_000
+        place.leave(ME, theirs, incarnation=3)
         await asyncio.sleep(30)
+        said = place.around.directory.announcement(ME.peer)
+        assert said is not None
+        assert (said.sequence, said.incarnation) == (theirs + 1, 7)  # a pulse would not do
         assert "another process announces itself as this peer" in caplog.text
         assert len(caplog.records) == 1
 

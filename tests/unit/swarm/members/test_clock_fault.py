@@ -6,7 +6,9 @@ import pytest
 from giaann_p2p.store.layout import Layout
 from giaann_p2p.swarm.members.clock_fault import clock_fault
 from giaann_p2p.swarm.wire.identity import Identity
+from giaann_p2p.swarm.wire.pulse import MOST_PULSES, PULSE_BYTES, PULSE_SECONDS, pulse_of
 from giaann_p2p.swarm.wire.record import SKEW, Announcement, signed, signed_as
+from tests.unit.swarm.helpers_pulses import SEED, beat
 
 NOW, SWARM, LAYOUT = 1_800_000_000, bytes(32), Layout()
 ME, *OTHERS = (Identity.from_seed(bytes([number]) * 32) for number in range(1, 5))
@@ -20,6 +22,7 @@ def record(who: Identity, ahead: float, by: Identity | None = None) -> bytes:
         incarnation=1,
         sequence=1,
         issued=NOW + int(ahead),
+        anchor=pulse_of(SEED, who.peer, 0).link,
     )
     return signed(who, said) if by is None else signed_as(by, said)
 
@@ -51,7 +54,19 @@ def test_what_nobody_signed_says_nothing() -> None:
     forged = record(OTHERS[0], 2 * SKEW, by=OTHERS[1])
     assert not fault(forged, b"", b"rubbish" * 20)
     body = msgspec.msgpack.encode([1, 2])
-    assert not fault(OTHERS[0].sign("record", body) + body)
+    assert not fault(bytes(PULSE_BYTES) + OTHERS[0].sign("record", body) + body)
+
+
+def test_the_date_of_a_record_is_that_of_its_pulse() -> None:
+    one, lives = OTHERS[0], PULSE_SECONDS * MOST_PULSES
+    data = record(one, -SKEW - lives)
+    last = beat(data, one, MOST_PULSES)
+    assert f"{SKEW + lives:,} s ahead of that of the only other peer" in fault(data)
+    assert not fault(last)
+    assert not fault(data, last)
+    wrong = last[:2] + bytes(PULSE_BYTES - 2) + data[PULSE_BYTES:]
+    assert not fault(wrong)
+    assert fault(data, wrong)  # it does not hide that the clock is wrong
 
 
 def test_a_forged_record_hides_no_wrong_clock() -> None:

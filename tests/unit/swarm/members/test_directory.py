@@ -4,7 +4,7 @@ import random
 import tracemalloc
 from functools import cache
 from itertools import count
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import msgspec
 import numpy as np
@@ -14,9 +14,19 @@ import pytest
 from giaann_p2p.errors import RecordError, UsageError
 from giaann_p2p.store.layout import Layout
 from giaann_p2p.swarm.members import directory as directory_module
-from giaann_p2p.swarm.members.directory import FORGET, Directory, Health
+from giaann_p2p.swarm.members.directory import FORGET, Directory, Health, SignOfLife
+from giaann_p2p.swarm.wire.admission import Admission
 from giaann_p2p.swarm.wire.identity import Identity, Peer
+from giaann_p2p.swarm.wire.pulse import (
+    LINK_BYTES,
+    MOST_PULSES,
+    PULSE_BYTES,
+    Pulse,
+    joined,
+    pulse_of,
+)
 from giaann_p2p.swarm.wire.record import (
+    FRONT_BYTES,
     LIFETIME,
     MOST_LIFETIME,
     SKEW,
@@ -29,6 +39,7 @@ from giaann_p2p.swarm.wire.record import (
     signed,
 )
 from giaann_p2p.swarm.wire.shardset import packed, unpacked
+from tests.unit.swarm.helpers_pulses import SEED, beat, chained
 
 SWARM, LAYOUT, NOW = bytes(range(32)), Layout(shards=16), 1_800_000_000.0
 WHO = [Identity.from_seed(bytes([n]) * 32) for n in range(1, 8)]
@@ -57,6 +68,11 @@ def record(who: Identity = WHO[0], now: float = NOW, **fields: object) -> bytes:
     return signed(who, announced(who, now, **fields))
 
 
+def new(sign: SignOfLife | None) -> Announcement | None:
+    """Return the announcement that a merge brought, if any."""
+    return sign.said if sign is not None and sign.is_new else None
+
+
 def made() -> Directory:
     return Directory(SWARM, LAYOUT)
 
@@ -73,13 +89,17 @@ class Plain:
 
     def __init__(self) -> None:
         self.held: dict[Key, tuple[Announcement, float]] = {}
+        self.shown: dict[Key, int] = {}
 
-    def merge(self, found: Announcement, now: float) -> bool:
+    def merge(self, found: Announcement, number: int, now: float) -> bool:
         self.forget(now)
         held = self.held.get(found.key)
-        if held and held[0].sequence >= found.sequence:
+        if held and held[0] == found:
+            if self.shown[found.key] >= number:
+                return False
+        elif held and held[0].sequence >= found.sequence:
             return False
-        self.held[found.key] = found, now
+        self.held[found.key], self.shown[found.key] = (found, now), number
         return True
 
     def forget(self, now: float) -> None:
@@ -159,19 +179,22 @@ def test_a_directory_is_a_dictionary_of_the_newest(seed: int) -> None:
     seen = dict[int, object]()
     for _ in range(150):
         now += rng.choice([0, 0.5, 3, 20, 200, 3000 if seed % 2 else 1, 90_000 * (seed % 4 == 0)])
-        if sent and rng.random() < 0.3:
+        if sent and rng.random() < 0.5:
             data = rng.choice(sent[-30:])
         else:
             data = drawn(rng, now)
             sent.append(data)
+        decoded = msgspec.msgpack.decode(data[FRONT_BYTES:], type=Announcement)
+        number = rng.choice([0, 0, 1, 2, rng.randrange(MOST_PULSES + 1)])
+        data = beat(data, WHO[PEERS.index(decoded.peer)], number)
+        is_new = found.announcement(*decoded.key) != decoded
         try:
             merged = found.merge(data, now)
         except RecordError:
             assert found.refused
             continue
-        decoded = msgspec.msgpack.decode(data[64:], type=Announcement)
-        assert plain.merge(decoded, now) == (merged is not None)
-        assert merged in (None, decoded)
+        assert plain.merge(decoded, number, now) == (merged is not None)
+        assert merged in (None, SignOfLife(decoded, is_new))
         assert_like(found, plain, now)
         claims = claims_of(found, now)
         assert seen.setdefault(found.version(now), claims) == claims
@@ -186,8 +209,9 @@ def drawn(rng: random.Random, now: float) -> bytes:
         half = len(some) // 2
         holding = {"ready": shards(*some[:half]), "syncing": shards(*some[half:])}
         holding["capacity"] = rng.choice([0, 5, 5, 9])
-    return record(
-        rng.choice(WHO),
+    who = rng.choice(WHO)
+    said = announced(
+        who,
         now + rng.choice([0, -20, SKEW // 2, -SKEW]),
         role=role,
         state=state,
@@ -196,17 +220,18 @@ def drawn(rng: random.Random, now: float) -> bytes:
         incarnation=rng.randrange(3),
         **holding,
     )
+    return chained(who, said)
 
 
 def test_the_newest_record_holds() -> None:
     found = made()
-    old, new = announced(used=1), announced(used=2)
-    assert found.merge(signed(WHO[0], new), NOW) == new
+    old, newer = announced(used=1), announced(used=2)
+    assert new(found.merge(signed(WHO[0], newer), NOW)) == newer
     assert found.merge(signed(WHO[0], old), NOW) is None
-    assert found.announcement(PEERS[0]) == new
-    equal = signed(WHO[0], announced(sequence=new.sequence, used=3))
+    assert found.announcement(PEERS[0]) == newer
+    equal = signed(WHO[0], announced(sequence=newer.sequence, used=3))
     assert found.merge(equal, NOW) is None
-    assert found.announcement(PEERS[0]) == new
+    assert found.announcement(PEERS[0]) == newer
     assert found.refused == 0
 
 
@@ -423,6 +448,161 @@ def test_a_directory_of_one() -> None:
         Directory(SWARM, LAYOUT, most=0)
 
 
+# Pulses
+
+
+def living(who: Identity = WHO[0], now: float = NOW, **fields: object) -> bytes:
+    """Return a record with a chain of pulses."""
+    return chained(who, announced(who, now, **fields))
+
+
+def test_a_pulse_prolongs_a_life_and_is_passed_on() -> None:
+    found, data = made(), living()
+    said = found.merge(data, NOW)
+    assert said is not None
+    assert said.is_new
+    for number in (1, 3, MOST_PULSES):
+        now, shown = NOW + 10 * number, beat(data, WHO[0], number)
+        assert found.merge(shown, now) == msgspec.structs.replace(said, is_new=False)
+        assert found.records(now) == [shown]
+        assert found.lived(now) == [now]
+        assert found.merge(shown, now + 29) is None
+        assert found.live(now + 29)
+        assert not found.live(now + 30)
+    assert found.refused == 0
+
+
+def test_a_pulse_that_was_shown_before_prolongs_nothing() -> None:
+    found, data = made(), living()
+    found.merge(beat(data, WHO[0], 5), NOW + 50)
+    for number in (5, 4, 0):
+        assert found.merge(beat(data, WHO[0], number), NOW + 60) is None
+    assert found.records(NOW + 79) == [beat(data, WHO[0], 5)]
+    assert not found.live(NOW + 80)
+
+
+def test_a_wrong_pulse_is_refused_and_changes_nothing() -> None:
+    found, data = made(), living()
+    other = living(WHO[1])
+    for one in (data, other):
+        found.merge(one, NOW)
+    wrong = [
+        joined(Pulse(1, bytes(LINK_BYTES)), data[PULSE_BYTES:]),
+        joined(Pulse(2, pulse_of(SEED, PEERS[0], 1).link), data[PULSE_BYTES:]),
+        joined(pulse_of(SEED, PEERS[1], 1), data[PULSE_BYTES:]),
+        beat(data, WHO[0], 1, b"another seed"),
+        beat(record(WHO[2]), WHO[2], 1),  # no chain has its anchor
+    ]
+    for one in wrong:
+        with pytest.raises(RecordError, match=r"pulse: number \d of this record is not of"):
+            found.merge(one, NOW + 20)
+    assert found.refused == len(wrong)
+    assert found.live(NOW + 29)
+    assert not found.live(NOW + 30)
+    newcomer = made()
+    for one in wrong:
+        with pytest.raises(RecordError, match="pulse: number"):
+            newcomer.merge(one, NOW + 20)
+    assert len(newcomer) == 0
+
+
+def test_a_pulse_beyond_the_last_is_refused_before_any_hash(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    found, data = made(), living()
+    beyond = joined(Pulse(MOST_PULSES + 1, bytes(LINK_BYTES)), data[PULSE_BYTES:])
+    monkeypatch.setattr(directory_module, "prove_pulse", None)  # nothing may be proved
+    monkeypatch.setattr(directory_module, "prove", None)
+    with pytest.raises(RecordError, match="pulse: the last one is number 120, not 121"):
+        found.merge(beyond, NOW)
+    monkeypatch.undo()
+    found.merge(data, NOW)
+    monkeypatch.setattr(directory_module, "prove_pulse", None)
+    with pytest.raises(RecordError, match="pulse: the last one is number 120, not 121"):
+        found.merge(beyond, NOW)
+
+
+def test_a_pulse_brings_back_who_was_gone_but_not_who_left() -> None:
+    found, data = made(), living(ready=shards(1))
+    left = living(WHO[1], state="left")
+    for one in (data, left):
+        found.merge(one, NOW)
+    gone = found.version(NOW + 100)
+    assert found.members(NOW + 100) == ()
+    assert found.merge(beat(data, WHO[0], 10), NOW + 100)
+    back = found.version(NOW + 100)
+    assert back != gone
+    assert found.ready(1, NOW + 100) == [PEERS[0]]
+    assert found.merge(beat(data, WHO[0], 11), NOW + 110)
+    found.merge(beat(left, WHO[1], 11), NOW + 110)
+    assert found.alive(NOW + 110) == {PEERS[0]}
+    assert found.version(NOW + 110) == back
+    assert found.gone(NOW + 200) == [found.announcement(PEERS[0])]
+
+
+def test_a_newer_record_ends_the_pulses_of_the_one_before() -> None:
+    found, data = made(), living()
+    newer = living(state="draining")
+    found.merge(data, NOW)
+    found.merge(newer, NOW + 1)
+    assert found.merge(beat(data, WHO[0], 2), NOW + 20) is None
+    assert not found.live(NOW + 31)
+    assert found.merge(beat(newer, WHO[0], 4), NOW + 40)
+
+
+def test_a_dead_peers_pulses_sent_again_deceive_newcomers_alone_and_not_for_long() -> None:
+    """Somebody has kept each pulse of the last hour, and sends them in the order they came."""
+    data, dies = living(), NOW + 10 * MOST_PULSES
+    knows, newcomer = made(), made()
+    kept = [beat(data, WHO[0], number) for number in range(MOST_PULSES + 1)]
+    for number, one in enumerate(kept):
+        knows.merge(one, NOW + 10 * number)
+    believed = dies
+    for now in np.arange(dies + LIFETIME, dies + SKEW + MOST_LIFETIME, 10).tolist():
+        for one in kept:
+            try:
+                assert knows.merge(one, now) is None
+                is_new = newcomer.merge(one, now)
+            except RecordError:
+                continue  # too old
+            if is_new:
+                break
+        assert not knows.live(now)
+        believed = now if newcomer.live(now) else believed
+    assert dies < believed <= dies + SKEW + 2 * LIFETIME
+
+
+def test_a_member_that_is_barred_lives_no_longer() -> None:
+    barred = set[Peer]()
+
+    class Fence:
+        def check(self, said: Announcement, now: float) -> None:
+            if said.peer in barred:
+                raise RecordError("token: it has expired")
+
+    found, data = Directory(SWARM, LAYOUT, admission=cast(Admission, Fence())), living()
+    found.merge(data, NOW)
+    assert found.merge(beat(data, WHO[0], 1), NOW + 10)
+    barred.add(PEERS[0])
+    with pytest.raises(RecordError, match="token"):
+        found.merge(beat(data, WHO[0], 2), NOW + 20)
+    assert not found.live(NOW + 40)
+
+
+def test_the_age_of_a_record_is_that_of_its_pulse() -> None:
+    data = living(now=NOW)
+    with pytest.raises(RecordError, match="a replay of an old one"):
+        made().merge(data, NOW + SKEW + LIFETIME + 1)
+    last = beat(data, WHO[0], MOST_PULSES)
+    assert made().merge(last, NOW + 10 * MOST_PULSES + SKEW + LIFETIME)
+    with pytest.raises(RecordError, match="ahead of this machine's clock"):
+        made().merge(last, NOW + 10 * MOST_PULSES - SKEW - 1)
+    found = made()
+    found.merge(data, NOW)
+    with pytest.raises(RecordError, match="a replay of an old one"):
+        found.merge(beat(data, WHO[0], 1), NOW + 11 + SKEW + LIFETIME)
+
+
 # Doubt
 
 
@@ -476,6 +656,17 @@ def test_a_record_issued_since_ends_a_doubt(
     assert found.suspected(PEERS[0], NOW + 10.6) is not trusted
     found.merge(record(now=NOW + 20 + skew), NOW + 10.7)
     assert not found.suspected(PEERS[0], NOW + 10.8)
+
+
+@pytest.mark.parametrize("skew", [-1000, 0, 1000])
+def test_a_pulse_that_was_due_since_ends_a_doubt(skew: int) -> None:
+    found, data = made(), living(now=NOW + skew, lifetime=300)
+    found.merge(beat(data, WHO[0], 1), NOW + 10)
+    found.suspect(PEERS[0], NOW + 25)
+    found.merge(beat(data, WHO[0], 2), NOW + 25.5)  # this one was only late
+    assert found.suspected(PEERS[0], NOW + 25.6)
+    found.merge(beat(data, WHO[0], 3), NOW + 25.7)
+    assert not found.suspected(PEERS[0], NOW + 25.8)
 
 
 def test_only_known_peers_are_in_doubt() -> None:

@@ -16,6 +16,7 @@ from giaann_p2p.swarm.wire.messages import (
 )
 from giaann_p2p.swarm.wire.record import Role
 from tests.helpers_swarm import LAYOUT
+from tests.unit.swarm.helpers_pulses import beat
 from tests.unit.swarm.members.test_peers_view import NOW, ONE, SWARM, THREE, TWO, record
 
 HALF = bytes(PAGE_BYTES // 2)
@@ -77,6 +78,20 @@ def test_what_the_peer_keeps_for_others_goes_first_and_nothing_goes_twice() -> N
     pages = DirectoryPages(directory, kept.__getitem__)
     assert pages.answer(AskRecords("storage"), NOW) == RecordsAre(1, [other, new, old])
     assert pages.answer(AskRecords("compute"), NOW) == RecordsAre(1, [])
+
+
+def test_a_record_is_listed_once_with_the_newest_pulse() -> None:
+    directory = Directory(SWARM, LAYOUT)
+    one, two = record(ONE), record(TWO)
+    directory.merge(beat(one, ONE, 1), NOW)
+    directory.merge(beat(two, TWO, 4), NOW)
+    kept: dict[Role, list[bytes]] = {
+        "storage": [beat(one, ONE, 2), beat(two, TWO, 3)],
+        "compute": [],
+    }
+    pages = DirectoryPages(directory, kept.__getitem__)
+    listed = [beat(one, ONE, 2), beat(two, TWO, 4)]
+    assert pages.answer(AskRecords("storage"), NOW) == RecordsAre(1, listed)
 
 
 def test_pages_are_cut_anew_after_a_while() -> None:

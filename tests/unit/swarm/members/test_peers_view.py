@@ -11,10 +11,12 @@ from giaann_p2p.swarm.members.standing import DAY, FOUNDING, Standing
 from giaann_p2p.swarm.wire.admission import Admission
 from giaann_p2p.swarm.wire.identity import Identity, Peer
 from giaann_p2p.swarm.wire.manifest import Manifest
-from giaann_p2p.swarm.wire.record import Announcement, signed
+from giaann_p2p.swarm.wire.pulse import pulse_of
+from giaann_p2p.swarm.wire.record import FRONT_BYTES, Announcement, signed
 from giaann_p2p.swarm.wire.shardset import packed
 from giaann_p2p.swarm.wire.token import Rights, founded
 from tests.helpers_swarm import LAYOUT, SHARDS, shards
+from tests.unit.swarm.helpers_pulses import SEED, beat
 
 NOW = 1_800_000_000
 SWARM = bytes(range(32))
@@ -39,6 +41,7 @@ def record(
         "capacity": 1 << 30,
         "ready": packed(shards(*ready), SHARDS),
         "syncing": packed(shards(*syncing), SHARDS),
+        "anchor": pulse_of(SEED, identity.peer, 0).link,
     }
     return signed(identity, Announcement(**said | fields))  # type: ignore[arg-type]
 
@@ -143,6 +146,18 @@ def test_a_process_of_two_roles_begins_anew_by_its_storage_alone() -> None:
     assert one.restarted == []
 
 
+def test_a_pulse_is_no_new_announcement_but_counts_for_standing() -> None:
+    one, data = Seeing(), record(TWO)
+    assert one.learn(data, NOW, one.restarted.append)
+    for number in (1, 2, 3):
+        assert one.learn(beat(data, TWO, number), NOW + 10 * number, one.restarted.append) is None
+    assert one.learn(beat(data, TWO, 3), NOW + 50, one.restarted.append) is None
+    assert one.standing.seconds(TWO.peer) == 30
+    assert one.restarted == []
+    assert one.records(NOW + 59) == [beat(data, TWO, 3)]
+    assert one.members(NOW + 60) == {}
+
+
 def test_strangers_in_any_number_do_not_fill_the_memory() -> None:
     one = Seeing()
     one.tell(record(TWO))
@@ -155,7 +170,7 @@ def test_strangers_in_any_number_do_not_fill_the_memory() -> None:
 
 def test_a_record_that_cannot_be_right_changes_nothing() -> None:
     one = Seeing()
-    forged = record(TWO)[:64] + record(THREE)[64:]
+    forged = record(TWO)[:FRONT_BYTES] + record(THREE)[FRONT_BYTES:]
     with pytest.raises(RecordError):
         one.tell(forged)
     assert one.members(NOW) == {}

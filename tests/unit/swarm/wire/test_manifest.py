@@ -13,7 +13,7 @@ from giaann_p2p.swarm.wire.identity import Identity
 from giaann_p2p.swarm.wire.manifest import PROTOCOL, Manifest, Versions, swarm_id_of
 
 FOUNDER, STRANGER = (Identity.from_seed(bytes([n]) * 32) for n in (1, 2))
-GOLDEN = "4ed5bc30149f22430f05ab0e201b71e8e2e489fcf73c232b803a87a9af2a5186"
+GOLDEN = "033f0e12b2e47f3f5cccbf5a2d958362127e1bd9550c18dc8659b90b3f67c05f"
 MANIFEST = Manifest.founded(
     FOUNDER, "bees", spec=ModelSpec(seed_tokens=8), layout=Layout(shards=64, blocks=4)
 )
@@ -164,7 +164,7 @@ def test_what_does_not_fit_is_named_with_its_remedy() -> None:
     other = Versions(protocol=PROTOCOL + 1, pipelines=("p1", "p2"), lexicon="l1")
     protocol, pipeline, words = MANIFEST.differences(other)
     assert protocol == (
-        "protocol: the swarm speaks 7, this giaann-p2p 8; "
+        "protocol: the swarm speaks 8, this giaann-p2p 9; "
         "install the release of giaann-p2p that the swarm was made with"
     )
     assert f"pipeline: the swarm needs {EN_CORE_WEB_SM_3_8_0}, here: p1, p2; inst" in pipeline

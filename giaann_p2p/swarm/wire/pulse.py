@@ -1,0 +1,102 @@
+"""Pulses: signs of life of a peer whose record has not changed, each checked by a hash or two.
+
+1. A record names the *anchor* of a chain: the end of `MOST_PULSES` hashes, each of the one before.
+   Only the peer knows the beginning, the seed. Pulse number i is the link from which i hashes lead
+   to the anchor; so number 0 is the anchor itself, and a new record comes with it.
+2. Whoever shows pulse i proves that the peer lived when it was due, `PULSE_SECONDS` times i seconds
+   after it issued the record. From it anybody can make the earlier ones, but nobody a later one.
+3. A pulse is valid if it leads to the anchor, whatever else a reader knows. If it leads to a valid
+   pulse that the reader knows, the rest of the way need not be gone again.
+4. Each hash is salted with the peer, so that nobody can attack many peers' chains at once. A peer
+   may find two links with the same hash, and have two chains; both prove its own life only.
+5. A chain is short, because whoever sees a record for the first time has to go the whole way to the
+   anchor: 54 µs for the last pulse, less than the 86 µs for the signature. So no liar makes a
+   reader work for longer than a wrong signature does.
+
+In transit and at rest a record is `pulse + signature + body`, and begins with the pulse's number.
+"""
+
+from collections.abc import Iterable
+from hashlib import blake2b
+
+import msgspec
+
+from giaann_p2p.swarm.wire.identity import Peer
+
+LINK_BYTES = 12
+"""Length of a link. Finding a link to a given hash takes 2^96 tries."""
+NUMBER_BYTES = 2
+PULSE_BYTES = NUMBER_BYTES + LINK_BYTES
+"""Length of an encoded pulse: its number, big endian, then its link."""
+MOST_PULSES = 120
+"""Number of the last pulse of a record: 20 minutes after the first, at one every 10 s."""
+PULSE_SECONDS = 10
+"""Seconds between the times at which two pulses in a row are due."""
+NO_ANCHOR = bytes(LINK_BYTES)
+"""The anchor of no known chain, for a record without pulses."""
+_SALT_BYTES = 16
+_SEED = b"giaann pulses"
+
+
+class Pulse(msgspec.Struct, frozen=True, gc=False):
+    """A link of a record's chain, with its number."""
+
+    number: int
+    link: bytes
+
+
+def seed_of(secret: bytes, sequence: int) -> bytes:
+    """Return the seed of the chain of the record with this sequence.
+
+    `secret` consists of up to 64 bytes that no other peer can guess.
+    """
+    return blake2b(b"%d" % sequence, digest_size=LINK_BYTES, key=secret, person=_SEED).digest()
+
+
+def pulse_of(seed: bytes, peer: Peer, number: int) -> Pulse:
+    """Return a pulse of the chain of a seed; number 0 has the anchor."""
+    return Pulse(number, _further(seed, peer, MOST_PULSES - number))
+
+
+def leads(pulse: Pulse, known: Pulse, anchor: bytes, peer: Peer) -> bool:
+    """Return whether a pulse is valid; `known` is a valid one with a lower number.
+
+    The work grows with the number, so it must be at most MOST_PULSES.
+    """
+    link = _further(pulse.link, peer, pulse.number - known.number)
+    return link == known.link or _further(link, peer, known.number) == anchor
+
+
+def joined(pulse: Pulse, record: bytes) -> bytes:
+    """Return a signed record with a pulse in front of it."""
+    return pulse.number.to_bytes(NUMBER_BYTES, "big") + pulse.link + record
+
+
+def split(data: bytes) -> tuple[Pulse, bytes]:
+    """Return the pulse in front of a signed record, and the record."""
+    return shown_by(data), data[PULSE_BYTES:]
+
+
+def shown_by(data: bytes) -> Pulse:
+    """Return the pulse in front of a signed record."""
+    return Pulse(int.from_bytes(data[:NUMBER_BYTES], "big"), data[NUMBER_BYTES:PULSE_BYTES])
+
+
+def newest(records: Iterable[bytes]) -> list[bytes]:
+    """Return each of the records once, with the newest pulse; all pulses must be valid.
+
+    The number comes first, so the newest pulse of a record makes the greatest bytes.
+    """
+    found: dict[bytes, bytes] = {}
+    for data in records:
+        record = data[PULSE_BYTES:]
+        found[record] = max(data, found.get(record, data))
+    return list(found.values())
+
+
+def _further(link: bytes, peer: Peer, steps: int) -> bytes:
+    """Return the link that a number of hashes leads to."""
+    salt = peer[:_SALT_BYTES]
+    for _ in range(steps):
+        link = blake2b(link, digest_size=LINK_BYTES, salt=salt).digest()
+    return link
