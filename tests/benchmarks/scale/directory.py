@@ -4,6 +4,7 @@ import numpy as np
 
 from giaann_p2p.store.layout import Layout
 from giaann_p2p.swarm.members.directory import MOST_RECORDS
+from giaann_p2p.swarm.wire.pulse import joined, pulse_of, split
 from giaann_p2p.swarm.wire.record import (
     BUCKETS,
     LIFETIME,
@@ -35,14 +36,15 @@ HOLDERS = 5
 BESIDE = 2 + 32 + 9
 """Bytes of a record's subkey and of its end in the DHT, in MessagePack."""
 _SAMPLE = 100
+_SEED = b"twelve bytes"
 _ADDRESSES = tuple(
     f"/ip4/{host}/tcp/4100/p2p/12D3KooWBmAwcd4PJNJvfV89HwE48nwkRmAgo8Vy3uQEyNNHBox2"
     for host in ("203.0.113.7", "192.168.178.20")
 )
 
 
-def record(peers: int, shards: int, at: int) -> bytes:
-    """Return the record of a peer all of whose shards are ready."""
+def record(peers: int, shards: int, at: int, pulse: int = 0) -> bytes:
+    """Return the record of a peer all of whose shards are ready, with one of its pulses."""
     identity, placed = identities(peers)[at], placement(peers, shards)
     announcement = Announcement(
         swarm_id=SWARM,
@@ -56,8 +58,10 @@ def record(peers: int, shards: int, at: int) -> bytes:
         ready=packed(placed.shards_of(identity.peer), shards),
         load=Load(3, 1200, 40, 25),
         addresses=_ADDRESSES,
+        anchor=pulse_of(_SEED, identity.peer, 0).link,
     )
-    return signed(identity, announcement)
+    _, alone = split(signed(identity, announcement))
+    return joined(pulse_of(_SEED, identity.peer, pulse), alone)
 
 
 def record_bytes(peers: int, shards: int) -> float:

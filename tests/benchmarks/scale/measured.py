@@ -64,7 +64,9 @@ def column(peers: int) -> Cells:
     directory, merging = _traced(lambda: _merged(records, shards))
     _, placing = _traced(lambda: _place(peers, shards))
     merge = _seconds(lambda: _merged(records, shards), 1) / peers
-    share = A_MINUTE * len(directory) * merge / 60
+    pulses = [record(peers, shards, at, pulse=1) for at in range(peers)]
+    prolong = _seconds(lambda: _merge(pulses, directory), 1) / peers
+    share = A_MINUTE * len(directory) * prolong / 60
     push = _pushing(peers)
     return {
         "N": f"{shards:,}",
@@ -72,7 +74,8 @@ def column(peers: int) -> Cells:
         "the memory that `Placement.of` takes meanwhile": size(placing),
         "a `Directory` of all records, the most memory": size(merging),
         "taking in one new record, µs": number(1e6 * merge),
-        "taking in all of them, each 10 s, part of a core": f"{share:.1%}",
+        "taking in one new pulse, µs": number(1e6 * prolong),
+        "taking in a pulse of all, each 10 s, part of a core": f"{share:.1%}",
         "anti-entropy while all are equal, part of a core": f"{_anti_entropy(peers, records):.1%}",
         f"cutting {CHUNKS[1]:,} sentences for all holders, s": number(_cutting(peers)),
         **{
@@ -94,9 +97,13 @@ def _place(peers: int, shards: int) -> Placement:
 
 def _merged(records: list[bytes], shards: int) -> Directory:
     directory = Directory(SWARM, Layout(shards=shards), most=len(records))
+    _merge(records, directory)
+    return directory
+
+
+def _merge(records: list[bytes], directory: Directory) -> None:
     for data in records:
         directory.merge(data, NOW)
-    return directory
 
 
 def _anti_entropy(peers: int, records: list[bytes]) -> float:
