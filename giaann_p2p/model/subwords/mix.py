@@ -10,8 +10,8 @@ distance d in its own column, and R_d of the same in any column:
 
 Where nothing followed, A_d is u, and P_d is A_d. Candidates are the tokens that ever followed x_1.
 If some own row knows at most two followers, and some tokens followed in all five own rows, only
-these are candidates: that is recall. Without candidates, the most frequent token is chosen. Of
-equal scores the smaller token wins.
+these are candidates: that is recall. Without candidates, ln u of every token that occurred is its
+score, so the most frequent one is the best. Of equal scores the smaller token wins.
 
 A choice is a function of the last five tokens and their rows. Probabilities are computed in
 operations that every machine rounds alike, and scores are whole numbers (see `logarithm`), so every
@@ -129,10 +129,13 @@ def mix(evidence: Evidence, last: Sequence[Place], draw: Draw = BEST) -> TokenCh
 def chosen(evidence: Evidence, candidates: Candidates, draw: Draw = BEST) -> TokenChoice:
     """Choose one of the candidates."""
     tokens, basis = candidates.token, candidates.basis
-    if basis is Basis.NONE:
-        return _most_frequent(evidence)
-    scores = penalised(tokens, candidates.score, draw.read, draw.sampling)
+    no_evidence = basis is Basis.NONE
+    scores = TENTHS[0] * evidence.frequencies.log[tokens] if no_evidence else candidates.score
+    scores = penalised(tokens, scores, draw.read, draw.sampling)
     at = drawn(tokens, scores, draw.sampling, draw.number)
+    if no_evidence:
+        token, share = int(tokens[at]), float(evidence.frequencies.share[tokens[at]])
+        return TokenChoice(token, int(scores[at]), 0, basis, share)
     shares = odds(scores)
     total = int(shares.sum())
     most = draw.sampling.rivals
@@ -161,13 +164,6 @@ def _recalled(own: Sequence[Counts]) -> Ints:
         if counts is not fewest:
             found = found[common(found, counts.token)[0]]
     return found
-
-
-def _most_frequent(evidence: Evidence) -> TokenChoice:
-    occurrences, frequencies = evidence.occurrences, evidence.frequencies
-    token = int(occurrences.token[occurrences.times.argmax()])  # of equals the smallest
-    score, share = TENTHS[0] * int(frequencies.log[token]), float(frequencies.share[token])
-    return TokenChoice(token, score, 0, Basis.NONE, share)
 
 
 def place_of(evidence: Evidence, token: int, last: Sequence[Place]) -> Place | None:
