@@ -11,7 +11,7 @@ import msgspec
 from giaann_p2p.client.doctor.finding import Finding, note, ok, problem
 from giaann_p2p.client.doctor.machine import DiskPlan, machine
 from giaann_p2p.client.doctor.member import member_told
-from giaann_p2p.client.doctor.swarm import asked, clock, english, link_told, manifest_told
+from giaann_p2p.client.doctor.swarm import asked, clock, computing, link_told, manifest_told
 from giaann_p2p.client.doctor.ways import knocked, listening, outside
 from giaann_p2p.client.launch import ANYWHERE
 from giaann_p2p.client.session import visited
@@ -159,5 +159,4 @@ async def _joined(
         peers = f"{storing} storage peer{'' if storing == 1 else 's'}"
         yield ok("directory", f"can be read: {peers} {'is' if storing == 1 else 'are'} there")
         yield clock(lived, now, refused)
-    for found in await asyncio.to_thread(lambda: list(english(manifest))):
-        yield found
+    yield await asyncio.to_thread(computing, manifest)

@@ -85,24 +85,16 @@ def manifest_told(manifest: Manifest) -> Iterator[Finding]:
         )
 
 
-def english(manifest: Manifest) -> Iterator[Finding]:
+def computing(manifest: Manifest) -> Finding:
     """Check whether this machine could run a compute peer, too; storage peers do not need that."""
-    from giaann_p2p.model.english import pipeline
-    from giaann_p2p.model.lexicon import require
+    from giaann_p2p.model.profiles import profile_of
 
-    well = True
-    for check, fits in (("pipeline", pipeline), ("lexicon", require)):
-        try:
-            fits(manifest.spec)
-        except GiaannError as error:
-            well = False
-            said, _, remedy = str(error).rpartition("; ")
-            yield note(check, f"{said}: this machine can store, but not compute", remedy)
-    if well:
-        yield ok(
-            "pipeline",
-            "the English pipeline and word lists match the swarm's: this machine can compute",
-        )
+    try:
+        profile_of(manifest.spec).warm_up()
+    except GiaannError as error:
+        said, _, remedy = str(error).rpartition("; ")
+        return note("model", f"{said}: this machine can store, but not compute", remedy)
+    return ok("model", "this machine can parse texts for the swarm's model, so it can compute")
 
 
 def clock(lived: Sequence[int], now: float, refused: int = 0) -> Finding:

@@ -102,13 +102,13 @@ def tokeniser(digest: str = O200K) -> Tokeniser:
     found = _loaded()
     if found is None:
         raise PipelineError(
-            f"the model needs the tokeniser o200k, which is not installed: pip install {_RELEASE}"
+            f"the model needs the tokeniser o200k, which is missing; pip install {_RELEASE}"
         )
     here = digest_of(found.bytes)
     if here != digest or found.encode(_LINE) != list(map(int, _ITS_TOKENS.split())):
         raise PipelineError(
             f"the model needs a tokeniser with the ranks {digest}, but the installed one has {here}"
-            f", or cuts texts otherwise; install the right one: pip install {_RELEASE}"
+            f", or cuts texts otherwise; pip install {_RELEASE}"
         )
     return found
 

