@@ -28,15 +28,17 @@ def publish(
 ) -> None:
     """Bring what a brain on this machine has learned into a swarm of the same model.
 
-    It counts once, however often it is published; an interrupted publication goes on.
+    It counts once, however often it is published; an interrupted publication goes on. A brain that
+    has learned more since is refused, because what it knew then would count twice.
     """
 
     async def published(joined: Callable[[], None]) -> "Published":
         from giaann_p2p.cli.visiting import visiting
         from giaann_p2p.client.publishing import publish as brought
+        from giaann_p2p.solo.directory import existing
         from giaann_p2p.store.store import Store
 
-        with Store.at(db, readonly=True) as store:
+        with Store.at(existing(db)) as store:
             async with visiting(join) as session:
                 joined()
                 arrived(session)

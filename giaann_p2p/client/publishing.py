@@ -6,8 +6,10 @@
 2. This client signs each chunk as its author, as a compute peer does. Where the swarm requires that
    several peers agree on a chunk, nothing can be published, because only a text can be learned by
    others again.
-3. A text that both the brain and the swarm have learned would count twice. So the owners are asked
-   for the brain's jobs first; if they know any, nothing is published, unless the user insists.
+3. What both the brain and the swarm have learned would count twice. So the owners are asked first
+   for the brain's texts, and for the jobs as which earlier states of the brain were published,
+   because nobody can tell what it has learned since. If they know any, nothing is published, unless
+   the user insists.
 """
 
 import asyncio
@@ -20,6 +22,7 @@ from typing import NamedTuple
 import numpy as np
 from pyroaring import BitMap
 
+from giaann_p2p.client.publications import note_publication, published_as
 from giaann_p2p.client.session import Session
 from giaann_p2p.errors import NotAdmitted, TokenError, UsageError
 from giaann_p2p.model.delta import EMPTY, Delta
@@ -79,12 +82,14 @@ async def publish(
     """
     _check(visiting, store)
     await visiting.join_dht()  # no owner is to be left out
-    publication = _Publication(visiting)
+    publication, swarm_id = _Publication(visiting), visiting.manifest.swarm_id
+    digest = store.digest()
+    job = job_of(digest, swarm_id)
     if not anyway:
         await publication.check_overlap(store)
-    digest = store.digest()
+        await publication.check_earlier([*{*published_as(store, swarm_id)} - {job}])
     knowledge = await asyncio.to_thread(_knowledge, store)
-    job = job_of(digest, visiting.manifest.swarm_id)
+    note_publication(store, swarm_id, job)  # first, since a part of it may arrive
     pushed = await publication.push(job, knowledge, progress)
     known = store.statistics()
     return Published(
@@ -154,6 +159,17 @@ class _Publication:
             raise UsageError(
                 f"the swarm has learned {len(known)} of the brain's {len(jobs)} texts already,"
                 " which would count twice; to publish it nevertheless: --anyway"
+            )
+
+    async def check_earlier(self, jobs: Sequence[bytes]) -> None:
+        """Raise UsageError if the swarm knows any of the jobs of the brain's earlier states."""
+        known = [job for job in jobs if await self._known(job)]
+        if known:
+            raise UsageError(
+                "the swarm has what this brain knew earlier, which would count twice, as job"
+                f" {', '.join(job.hex() for job in known)}; train the swarm on what the brain has"
+                " learned since, or have the founder withdraw that job (giaann token withdraw"
+                " --job); to publish it nevertheless: --anyway"
             )
 
     async def push(self, job: bytes, knowledge: Delta, progress: Progress) -> int:

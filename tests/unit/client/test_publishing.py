@@ -96,6 +96,22 @@ def test_a_brain_counts_once(small_chunks: None) -> None:
     play(story)
 
 
+def test_a_brain_that_has_grown_is_not_counted_twice_unless_wanted() -> None:
+    async def story(town: Town) -> None:
+        client, grown = await begun(town), brain()
+        first = await publish(visiting(client), grown)
+        grown.apply([lesson(len(CHUNKS), grown.limits)])
+        with pytest.raises(UsageError, match=f"knew earlier, .* as job {first.job}; train"):
+            await publish(visiting(client), grown)
+        await town.until(lambda: has_it(town))
+        second = await publish(visiting(client), grown, anyway=True)
+        assert second.pushed == second.chunks
+        again = await publish(visiting(client), grown, anyway=True)
+        assert again == second._replace(pushed=0)
+
+    play(story)
+
+
 def test_what_was_interrupted_goes_on(small_chunks: None) -> None:
     async def story(town: Town) -> None:
         client = await begun(town)
