@@ -301,7 +301,7 @@ def _further(spec: "ModelSpec") -> str:
 
 def _text_line(job: "Job") -> str:
     epoch = f", epoch {job.epoch}" if job.epoch > 1 else ""
-    unfinished = "" if job.complete else ", unfinished"
+    unfinished = "" if job.complete or job.foreign else ", unfinished"
     return f"text       {job.name} ({job.chunks:,} chunks{epoch}{unfinished})"
 
 

@@ -26,12 +26,15 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     chunks: int = 0
     """The number of chunks that were learned."""
     complete: bool = False
+    foreign: bool = False
+    """Whether a swarm learned it; how many chunks the text has is not known here."""
 
 
 class _Note(msgspec.Struct, frozen=True, array_like=True):
     name: str
     epoch: int
     complete: bool
+    foreign: bool = False
 
 
 def job_id(corpus: Corpus, epoch: int, spec: ModelSpec, layout: Layout) -> bytes:
@@ -84,7 +87,7 @@ def note_foreign(store: Store, job: bytes, name: str) -> None:
     """Note a job that was learned elsewhere, under a name, unless it has one here."""
     key = _PREFIX + job.hex()
     if key not in store.notes:
-        store.note(key, msgspec.msgpack.encode(_Note(name, 1, complete=False)))
+        store.note(key, msgspec.msgpack.encode(_Note(name, 1, complete=False, foreign=True)))
 
 
 def jobs(store: Store) -> Iterator[Job]:
@@ -95,7 +98,13 @@ def jobs(store: Store) -> Iterator[Job]:
         note = _note_of(value)
         chunks = store.applied(int(store.shards[0]), bytes.fromhex(key[len(_PREFIX) :]))
         if len(chunks) or note.complete:
-            yield Job(name=note.name, epoch=note.epoch, chunks=len(chunks), complete=note.complete)
+            yield Job(
+                name=note.name,
+                epoch=note.epoch,
+                chunks=len(chunks),
+                complete=note.complete,
+                foreign=note.foreign,
+            )
 
 
 def _note_of(value: bytes) -> _Note:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, cast
 
 import pytest
 
+from giaann_p2p.cli.present import info_lines
 from giaann_p2p.client import pulling
 from giaann_p2p.client.pulling import Pulled, pull
 from giaann_p2p.client.session import Session
@@ -145,6 +146,7 @@ def test_a_model_comes_home_and_then_only_what_has_changed(tmp_path: Path) -> No
     with Brain.open(tmp_path, readonly=True) as brain:
         assert brain.info().digest == more.digest
         assert [job.name for job in brain.info().texts] == [f"hive, job {JOB.hex()[:8]}"]
+        assert f"hive, job {JOB.hex()[:8]} (3 chunks)\n" in info_lines(brain.info(), "") + "\n"
 
 
 def test_what_a_swarm_has_learned_a_brain_knows(tmp_path: Path) -> None:
