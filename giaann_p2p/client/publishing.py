@@ -113,7 +113,8 @@ def _check(visiting: Session, store: Store) -> None:
     if differences := store.spec.differences(manifest.spec):
         raise UsageError(
             f"the brain's model is not the swarm's ({'; '.join(differences)}); publish it in a"
-            " swarm of its own model"
+            " swarm of its own model. A database of GIAANNpy gets the usual model of swarms by"
+            " giaann solo import --model recommended, into a new brain"
         )
     if manifest.redundancy > 1:
         raise UsageError(
