@@ -125,16 +125,16 @@ class JobRun:
             self._do(self._coordinator.read(self.pages.read, self.pages.ended, self._clock()))
             self._news.set()
 
-    def tick(self, workers: Mapping[Peer, int], announced: Iterable[Peer]) -> None:
+    def tick(self, workers: Mapping[Peer, int], alive: Iterable[Peer]) -> None:
         """Grant and expire leases, and forget failed chunks.
 
-        `workers` maps each present compute peer to its number of slots. `announced` are the compute
-        peers that have posted a new record since the last call, so they are alive.
+        `workers` maps each present compute peer to its number of slots. `alive` are the compute
+        peers that have posted a new record or pulse since the last call.
         """
         now = self._clock()
         self._do(self._coordinator.seen(workers, now))
         self._awaited = {peer: said for peer, said in self._awaited.items() if peer in workers}
-        for peer in announced:
+        for peer in alive:
             self._do(self._coordinator.announced(peer, now))
         self._do(self._coordinator.tick(now))
         for chunk in self._schedule.chunks(ChunkState.FAILED):

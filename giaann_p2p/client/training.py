@@ -33,6 +33,7 @@ from giaann_p2p.solo.corpus import Corpus, opened
 from giaann_p2p.solo.jobs import again, job_id
 from giaann_p2p.solo.source import Source
 from giaann_p2p.store.applied import withdrawn_of
+from giaann_p2p.swarm.members.signs_of_life import SignsOfLife
 from giaann_p2p.swarm.training.census import Census
 from giaann_p2p.swarm.training.delta_agreement import DeltaAgreement
 from giaann_p2p.swarm.training.lease_settings import LeaseSettings
@@ -238,7 +239,7 @@ class _Job:
         self._lacking_since: float | None = None
         self._progress = 0, self._began  # chunks learned by this job, and the time of the last one
         self._retry: dict[Peer, float] = {}  # when to reconnect to each lost peer
-        self._heard: dict[Peer, tuple[int, int]] = {}  # versions of the newest records
+        self._signs = SignsOfLife()
         self._should_stop: Callable[[], bool]
         self._watch: Watch
 
@@ -324,7 +325,8 @@ class _Job:
                 if reading.done():
                     reading.result()
                 workers = self._others.workers(self._clock())
-                leading.tick(workers, self._announced())
+                now = self._visiting.lookout.time()
+                leading.tick(workers, self._signs.news(self._others.directory, now))
                 self._keep_in_touch(workers)
                 away = self._trust.sends_away
                 trusted = [p for p, slots in workers.items() if slots and not away(p)]
@@ -347,14 +349,6 @@ class _Job:
         if self._visiting.full():
             return Lacking.ROOM
         return Lacking.KEEPERS if leading.awaited else None
-
-    def _announced(self) -> list[Peer]:
-        """Return the compute peers that have announced a new record since the last call."""
-        live = self._others.directory.live(self._visiting.lookout.time())
-        said = {one.peer: (one.incarnation, one.sequence) for one in live if one.role == "compute"}
-        news = [peer for peer, newest in said.items() if self._heard.get(peer) != newest]
-        self._heard = said
-        return news
 
     def _keep_in_touch(self, workers: Mapping[Peer, int]) -> None:
         """Reconnect to lost compute peers, because they cannot dial a client; some may be dead."""

@@ -12,7 +12,6 @@ from giaann_p2p.swarm.members.peers_view import PeersView
 from giaann_p2p.swarm.wire.identity import Peer
 from giaann_p2p.swarm.wire.message import Message
 from giaann_p2p.swarm.wire.messages import Refusal, decode, encode
-from giaann_p2p.swarm.wire.record import Announcement
 
 EPOCH = 1.8e9
 """The seconds since 1970 that the machines' clocks show at the beginning, apart from their skew."""
@@ -102,15 +101,9 @@ class Node:
     def learn(self, data: bytes) -> None:
         """Add another peer's record to this node's directory."""
         try:
-            said = self.around.learn(data, self.now, lambda peer: None)
+            self.around.learn(data, self.now, lambda peer: None)
         except RecordError as error:
             self.say(f"refuses a record: {error}")
-        else:
-            if said is not None:
-                self.learned(said)
-
-    def learned(self, said: Announcement) -> None:
-        """React to a record that changed the directory."""
 
     def learn_revoked(self, data: bytes) -> None:
         """Do nothing with the founder's newer list: plain nodes share the swarm's admission."""

@@ -13,6 +13,7 @@ from pyroaring import BitMap
 from giaann_p2p.net.transport import OnAnswer
 from giaann_p2p.sim.node import Node
 from giaann_p2p.sim.world import World
+from giaann_p2p.swarm.members.signs_of_life import SignsOfLife
 from giaann_p2p.swarm.training.census import Census
 from giaann_p2p.swarm.training.chunks import ChunkState
 from giaann_p2p.swarm.training.coordinator import Coordinator, JobAction, Lied, Over
@@ -24,7 +25,6 @@ from giaann_p2p.swarm.wire.actions import Call
 from giaann_p2p.swarm.wire.identity import Identity, Peer
 from giaann_p2p.swarm.wire.message import Message
 from giaann_p2p.swarm.wire.messages import Refusal, encode
-from giaann_p2p.swarm.wire.record import Announcement
 from giaann_p2p.swarm.wire.token import Rights
 from giaann_p2p.swarm.wire.training_messages import Beat
 
@@ -54,7 +54,7 @@ class Trainer(Node):
         """Start the trainer, or restart it after a crash with nothing remembered."""
         self.around = self.world.view_of(self.peer)
         seed = random.Random(f"{self.world.seed} {self.name} trust").randbytes(16)
-        self._trust = Trust(seed)
+        self._trust, self._signs = Trust(seed), SignsOfLife()
         self.done = False
         self.liars: set[Peer] = set()
         self._led: Mapping[Peer, BitMap] = {}
@@ -72,11 +72,6 @@ class Trainer(Node):
     def _ask_owners(self) -> None:
         rules = self.world.rules
         self._census = Census(self.job, rules.shards, rules.quorum, self.around, _TIMEOUT)
-
-    def learned(self, said: Announcement) -> None:
-        """Tell the coordinator about a compute peer that has announced itself."""
-        if said.role == "compute" and self._coordinator is not None:
-            self._do(self._coordinator.announced(said.peer, self.now))
 
     def asked(self, sender: Peer, question: Message, reply: OnAnswer) -> None:
         """Answer the report of a compute peer on its leased chunks."""
@@ -96,6 +91,9 @@ class Trainer(Node):
             self._count()
         else:
             self._do(self._coordinator.seen(self.around.workers(self.now), self.now))
+            for peer in self._signs.news(self.around.directory, self.now):
+                if self._coordinator is not None:
+                    self._do(self._coordinator.announced(peer, self.now))
             if self._coordinator is not None:
                 self._do(self._coordinator.tick(self.now))
 

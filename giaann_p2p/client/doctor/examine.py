@@ -147,7 +147,7 @@ async def _joined(
         async with visited(manifest, place) as visiting:
             await visiting.join_dht()
             now = visiting.lookout.time()
-            lived = visiting.around.directory.lived(now)
+            shown = visiting.around.directory.shown(now)
             storing = len(visiting.storage_peers())
             refused = visiting.lookout.refused
     except Unreachable as error:
@@ -158,5 +158,5 @@ async def _joined(
     else:
         peers = f"{storing} storage peer{'' if storing == 1 else 's'}"
         yield ok("directory", f"can be read: {peers} {'is' if storing == 1 else 'are'} there")
-        yield clock(lived, now, refused)
+        yield clock([said.lived(pulse) for said, pulse in shown], now, refused)
     yield await asyncio.to_thread(computing, manifest)

@@ -239,10 +239,10 @@ class Directory:
         some = (entry for entry in live if role in (None, entry.announcement.role))
         return [joined(entry.pulse, entry.record) for entry in some]
 
-    def lived(self, now: float) -> list[int]:
-        """Return when each live peer last showed that it lives, by its own clock."""
+    def shown(self, now: float) -> list[tuple[Announcement, Pulse]]:
+        """Return the announcements of all live peers, each with the newest pulse."""
         self._advance(now)
-        return [entry.lived for entry in self._live()]
+        return [(entry.announcement, entry.pulse) for entry in self._live()]
 
     def addresses(self) -> list[str]:
         """Return the addresses of all known peers, live ones first."""

@@ -113,7 +113,7 @@ class Coordinator:
         return self._acts(actions)
 
     def announced(self, peer: Peer, now: float) -> list[JobAction]:
-        """Handle a new directory record of a worker as a sign of life.
+        """Handle a new directory record, or a new pulse, of a worker as a sign of life.
 
         A worker that never received its only order sends no heartbeats, so without this it would
         count as silent for ever.

@@ -465,7 +465,8 @@ def test_a_pulse_prolongs_a_life_and_is_passed_on() -> None:
         now, shown = NOW + 10 * number, beat(data, WHO[0], number)
         assert found.merge(shown, now) == msgspec.structs.replace(said, is_new=False)
         assert found.records(now) == [shown]
-        assert found.lived(now) == [now]
+        ((known, pulse),) = found.shown(now)
+        assert (known, known.lived(pulse)) == (said.said, now)
         assert found.merge(shown, now + 29) is None
         assert found.live(now + 29)
         assert not found.live(now + 30)
