@@ -8,9 +8,11 @@ from typing import cast
 import pytest
 
 from giaann_p2p.client.session import Session
+from giaann_p2p.errors import UsageError
 from giaann_p2p.gateway import swarm_nouns
 from giaann_p2p.gateway.swarm_nouns import SwarmNouns
 from giaann_p2p.gateway.views import Found
+from giaann_p2p.net.clock import run
 from giaann_p2p.net.errors import Unreachable
 from giaann_p2p.store.layout import Layout
 from giaann_p2p.swarm.wire.identity import Peer
@@ -81,7 +83,100 @@ def test_all_shards_are_listed_by_whoever_answers(bad: Callable[[AskNouns], Mess
 def test_a_search_says_what_it_lacks() -> None:
     found = searched(refuses, silent)
     assert found.found == []
-    assert found.note.startswith(f"{SHARDS} of {SHARDS} shards are not listed")
+    assert found.note.startswith(f"{SHARDS} of {SHARDS} shards could not be listed")
+
+
+class Weather:
+    """The peers of a swarm, all of which are honest or silent by turns."""
+
+    def __init__(self) -> None:
+        self.is_out, self.asked = False, 0
+        self._nouns = SwarmNouns()
+        self._session = session(self._answer)
+
+    def _answer(self, question: AskNouns) -> Message:
+        self.asked += 1
+        return silent(question) if self.is_out else honest(question)
+
+    async def found(self, after: float = 0.0) -> Found:
+        """Return what is found some seconds later, once the list that a search begins is made."""
+        await asyncio.sleep(after)
+        await self._nouns.search(self._session, "bee", 9)
+        await asyncio.sleep(0.1)
+        return await self._nouns.search(self._session, "bee", 9)
+
+
+def test_an_outage_leaves_what_was_listed_and_ends_with_the_next_list() -> None:
+    async def main() -> None:
+        peers = Weather()
+        before = await peers.found()
+        assert (before.of, before.note) == (4, "")
+        peers.is_out = True
+        during = await peers.found(after=61)  # the list is a minute old, so it is made anew
+        assert during.found == before.found
+        assert during.note.startswith(f"{SHARDS} of {SHARDS} shards could not be listed")
+        peers.is_out = False
+        assert await peers.found(after=3) == before
+
+    run(main())
+
+
+def test_a_swarm_that_was_out_from_the_start_is_listed_seconds_after_it_is_back() -> None:
+    async def main() -> None:
+        peers = Weather()
+        peers.is_out = True
+        assert (await peers.found()).of == 0
+        peers.is_out = False
+        found = await peers.found(after=3)
+        assert (found.of, found.note) == (4, "")
+
+    run(main())
+
+
+def test_searches_during_an_outage_do_not_each_ask_all_peers() -> None:
+    async def main() -> None:
+        peers = Weather()
+        peers.is_out = True
+        for _ in range(20):  # in 2 s
+            await peers.found()
+        assert peers.asked <= 2 * SHARDS
+
+    run(main())
+
+
+def test_only_the_shards_that_are_lacking_are_asked_for_again() -> None:
+    asked = list[int]()
+
+    def half(question: AskNouns) -> Message:
+        asked.append(question.shard)
+        return silent(question) if question.shard else honest(question)
+
+    async def main() -> None:
+        nouns, around = SwarmNouns(), session(half)
+        assert (await nouns.search(around, "bee", 9)).of == 2
+        asked.clear()
+        await asyncio.sleep(3)
+        assert (await nouns.search(around, "bee", 9)).of == 2
+        await asyncio.sleep(1)
+        assert asked == [1]
+
+    run(main())
+
+
+def test_a_session_that_ends_meanwhile_leaves_what_was_listed() -> None:
+    def closed(_question: AskNouns) -> Message:
+        raise UsageError("this transport is closed")
+
+    async def main() -> None:
+        nouns = SwarmNouns()
+        assert (await nouns.search(session(honest), "bee", 9)).of == 4
+        await asyncio.sleep(61)
+        for _ in range(2):
+            assert (await nouns.search(session(closed), "bee", 9)).of == 4
+            await asyncio.sleep(1)
+        assert (await nouns.search(session(closed), "bee", 9)).note
+
+    run(main())
 
 
 def test_a_list_without_an_end_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
