@@ -40,6 +40,9 @@ _ANSWERS_WITHIN = 0.7
 """Timeout of one attempt to reach a peer; of three, so a peer that hangs is silent after 2 s."""
 _SOON = 1.0
 """Seconds within which honest owners that returned different rows usually agree."""
+_SHOWN_WITHIN = 25.0
+"""Seconds within which a column or a search has its answer or fails: in a swarm that is half dead,
+a column waits for its shards, then for its rows, then for the names of what they lead to."""
 _FRESH = 0.5
 """Seconds for which a look at the peers is used again."""
 
@@ -147,8 +150,9 @@ class SwarmBackend:
         """Return a noun's column; None if it was never learned."""
         with self._held.using() as session:
             known = len(session.lies)
-            found = await column(session, noun, words, leads)
-            await session.reading.settled(_SOON)
+            async with _answered_in_time():
+                found = await column(session, noun, words, leads)
+                await session.reading.settled(_SOON)
         if not found.words:
             return None
         lies = session.lies[known:]
@@ -161,7 +165,8 @@ class SwarmBackend:
     async def search(self, prefix: str, most: int) -> Found:
         """Return nouns that begin with a text, the most frequent first."""
         with self._held.using() as session:
-            return await self._nouns.search(session, prefix, most)
+            async with _answered_in_time():
+                return await self._nouns.search(session, prefix, most)
 
     async def jobs(self) -> Jobs:
         """Return the texts that the swarm has learned, by their jobs, and who learned how much."""
@@ -206,6 +211,17 @@ async def swarm_backend(
             await backend.close()
     finally:
         await held.close()
+
+
+@asynccontextmanager
+async def _answered_in_time() -> AsyncIterator[None]:
+    """Raise Unavailable if what is done in this context takes too long."""
+    try:
+        async with asyncio.timeout(_SHOWN_WITHIN):
+            yield
+    except TimeoutError:
+        why = f"the swarm has not answered for {_SHOWN_WITHIN:g} s; try again"
+        raise Unavailable(why) from None
 
 
 @asynccontextmanager

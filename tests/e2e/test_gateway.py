@@ -15,6 +15,7 @@ from openai import OpenAI
 
 from giaann_p2p.local.swarm import LocalSwarm
 from tests.e2e.conftest import NewSwarm
+from tests.e2e.persistent import Request, asking
 
 pytestmark = pytest.mark.e2e
 TEXT = (
@@ -28,6 +29,20 @@ WITHIN = 300.0
 """Only for what hangs."""
 HANGS = 30.0
 """Seconds that no request may take, whatever is dead."""
+CHAT = [{"role": "user", "content": PROMPT}]
+REQUESTS = [
+    Request(
+        "POST",
+        "/v1/completions",
+        {"model": "local", "prompt": PROMPT, "stream": True},
+        end=b"data: [DONE]\n\n",
+    ),
+    Request("POST", "/v1/chat/completions", {"model": "local", "messages": CHAT}),
+    Request("GET", "/api/columns/bee"),
+    Request("GET", "/api/search?q=be"),
+    Request("GET", "/api/status"),
+]
+"""What clients send while peers die: it may fail then, but must end."""
 PROGRAM = """
 import sys
 from giaann_p2p.cli.main import main
@@ -91,7 +106,23 @@ def run(*arguments: str) -> "subprocess.CompletedProcess[str]":
 
 
 def dies_and_comes_back(swarm: LocalSwarm, at: str, name: str, prompt: str) -> None:
-    """Kill the only peer of a role; its gateway says so, and answers again once it is back."""
+    """Kill the only peer of a role; its gateway says so, and answers again once it is back.
+
+    The peer stops first, so that requests are under way when it dies. Whatever else clients ask
+    from then on until the peer is back must end, too.
+    """
+    swarm.stop(name)
+    with asking(at, REQUESTS, WITHIN) as clients:
+        killed_and_back(swarm, at, name, prompt)
+    for request, client in zip(REQUESTS, clients, strict=True):
+        slowest = max(client.replies, key=lambda reply: reply.seconds)
+        assert slowest.seconds < HANGS, (request, slowest)
+        assert [reply.error for reply in client.replies if reply.error] == [], request
+        assert {reply.status for reply in client.replies} <= {200, 503}, request
+    assert REST in said(at)
+
+
+def killed_and_back(swarm: LocalSwarm, at: str, name: str, prompt: str) -> None:
     short = swarm.peer(name).peer[:8]
     line, answer = listening(at)
     swarm.kill(name)
@@ -111,7 +142,6 @@ def dies_and_comes_back(swarm: LocalSwarm, at: str, name: str, prompt: str) -> N
         status, body, _ = asked(at, prompt)
         assert time.monotonic() - began < HANGS
         assert status in (200, 503), body
-    assert REST in said(at)
 
 
 def said(at: str) -> str:

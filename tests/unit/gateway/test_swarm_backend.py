@@ -14,12 +14,20 @@ from giaann_p2p.gateway import swarm_backend
 from giaann_p2p.gateway.failures import Unavailable
 from giaann_p2p.gateway.held_session import HeldSession, Joins
 from giaann_p2p.gateway.swarm_backend import SwarmBackend
+from giaann_p2p.gateway.swarm_nouns import SwarmNouns
+from giaann_p2p.gateway.views import Found, ShownColumn
 from giaann_p2p.model.manner import Manner
+from giaann_p2p.net.clock import run
 from giaann_p2p.sim.lessons import SPEC
 from giaann_p2p.swarm.members.commands import Commands
 from giaann_p2p.swarm.wire.identity import Peer
 from giaann_p2p.swarm.wire.link import Link
+from tests.unit.gateway.raw import asked
+from tests.unit.gateway.serving import Stub, served
 from tests.unit.swarm.members.test_peers_view import NOW, ONE, TWO, Seeing, record
+
+HANGS = 30.0
+"""Seconds that no request may take, whatever is dead."""
 
 
 def test_a_gateway_is_ready_when_both_kinds_of_peers_are_there() -> None:
@@ -106,3 +114,53 @@ def test_a_prompt_that_the_end_of_its_session_cuts_off_may_be_sent_again() -> No
         patch.setattr(swarm_backend, "ask", lambda *_: None)
         patch.setattr(SwarmBackend, "_room", lambda _: 1)
         asyncio.run(play())
+
+
+def deaf() -> SwarmBackend:
+    """Return a backend of a swarm that never answers; `never` is what it does instead."""
+    session = SimpleNamespace(manifest=SimpleNamespace(spec=SPEC), lies=[])
+    held = SimpleNamespace(session=session, using=lambda: nullcontext(session))
+    return SwarmBackend(cast(HeldSession, held), training=False)
+
+
+@pytest.fixture
+def _never(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def never(*_: object) -> None:
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(swarm_backend, "column", never)
+    monkeypatch.setattr(SwarmNouns, "search", never)
+
+
+@pytest.mark.usefixtures("_never")
+@pytest.mark.parametrize("what", ["column", "search"])
+def test_a_swarm_that_never_answers_is_given_up(what: str) -> None:
+    async def play() -> None:
+        backend, clock = deaf(), asyncio.get_running_loop().time
+        began = clock()
+        with pytest.raises(Unavailable, match="has not answered for 25 s; try again"):
+            async with asyncio.timeout(HANGS):
+                await (backend.column("bee", 1, 1) if what == "column" else backend.search("b", 1))
+        assert clock() - began == 25.0
+
+    run(play())
+
+
+@pytest.mark.usefixtures("_never")
+@pytest.mark.parametrize("path", ["/api/columns/bee", "/api/search?q=b"])
+def test_a_client_of_a_swarm_that_never_answers_is_told_to_come_again(
+    path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Deaf(Stub):
+        async def column(self, noun: str, words: int, leads: int) -> ShownColumn | None:
+            return await deaf().column(noun, words, leads)
+
+        async def search(self, prefix: str, most: int) -> Found:
+            return await deaf().search(prefix, most)
+
+    monkeypatch.setattr(swarm_backend, "_SHOWN_WITHIN", 0.1)
+    with served(Deaf) as found:
+        status, data = asked(found.port, "GET", path)
+    assert status == 503
+    assert b"has not answered for 0.1 s" in data
+    assert b"retry-after: 2" in data
