@@ -37,9 +37,14 @@ def show_column(found: "Column | ShownColumn", learner: str) -> None:
     """Print a column as a table; one without words is not known to the `learner`."""
     if found.words:
         show(_table(found))
-        say(f"{found.concept}: {found.size:,} words, {len(found.words):,} of them shown")
+        say(f"{found.concept}: {size_of(found)} words, {len(found.words):,} of them shown")
     else:
         say(f"{found.concept}: {learner} has not learned this noun; try another form of it")
+
+
+def size_of(found: "Column | ShownColumn") -> str:
+    """Return the size of a column in words."""
+    return f"{'at least ' if found.at_least else ''}{found.size:,}"
 
 
 def draw_if_wanted(found: "Column | ShownColumn", picture: Path | None) -> None:

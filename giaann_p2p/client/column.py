@@ -20,7 +20,7 @@ from giaann_p2p.net.errors import Unreachable
 from giaann_p2p.store.layout import Layout
 from giaann_p2p.swarm.members.majority import majority
 from giaann_p2p.swarm.wire.identity import Peer, name_of
-from giaann_p2p.swarm.wire.messages import AskColumn, Refusal, decode, encode
+from giaann_p2p.swarm.wire.messages import MOST_READ, AskColumn, Refusal, decode, encode
 from giaann_p2p.swarm.wire.messages import Column as Told
 
 _WITHIN = 5.0
@@ -61,6 +61,21 @@ class Column(msgspec.Struct, frozen=True):
     """Number of all words in the column, of which `words` may hold only some."""
     words: list[ColumnWord]
     """The most frequent words of the column, most frequent first."""
+    at_least: bool = False
+    """Whether there may be more words than `size`: a peer lists no more of them at once."""
+
+
+class _Listed(NamedTuple):
+    """The ids of a column's words, as peers list them: a list for each block, or each voter."""
+
+    lists: list[tuple[int, ...]]
+    is_cut: bool
+    """Whether one of the peers listed as many words as it lists at most."""
+
+    @classmethod
+    def of(cls, lists: list[tuple[int, ...]]) -> "_Listed":
+        """Return lists as they came from peers."""
+        return cls(lists, any(len(one) >= MOST_READ for one in lists))
 
 
 class Target(NamedTuple):
@@ -78,16 +93,16 @@ async def column(visiting: Session, concept: str, words: int = 16, leads: int = 
     all reads to a vote, the owners vote on the list of words, too; then Unreachable is also raised
     if no majority of the replicas answers.
     """
-    name, number, lists = "", 0, list[tuple[int, ...]]()
+    name, number, listed = "", 0, _Listed([], False)
     for name in names_of(concept, visiting.manifest.spec):
         number = word_id(name)
-        lists = await _features(visiting, number)
-        if any(lists):
+        listed = await _features(visiting, number)
+        if any(listed.lists):
             break
     else:
         name = names_of(concept, visiting.manifest.spec)[0]
     # The most frequent words of the column are among those of its blocks.
-    some = dict.fromkeys(feature for one in lists for feature in one[:words])
+    some = dict.fromkeys(feature for one in listed.lists for feature in one[:words])
     rows = await visiting.rows([Neuron(number, feature) for feature in some])
     found = sorted((row for row in rows if row), key=lambda row: -row.count)[:words]
     targets = [strongest_of(row, leads) for row in found]
@@ -101,7 +116,7 @@ async def column(visiting: Session, concept: str, words: int = 16, leads: int = 
         )
         for row, strongest in zip(found, targets, strict=True)
     ]
-    return Column(name, len(set().union(*lists)), shown)
+    return Column(name, len(set().union(*listed.lists)), shown, listed.is_cut)
 
 
 def names_of(noun: str, spec: ModelSpec) -> list[str]:
@@ -117,12 +132,14 @@ def names_of(noun: str, spec: ModelSpec) -> list[str]:
     return list(dict.fromkeys(known.names[known.encode(form)[0]] for form in forms))
 
 
-async def _features(visiting: Session, concept: int) -> list[tuple[int, ...]]:
-    """Return a column's features as lists: one for each block or, if voted, for each owner."""
+async def _features(visiting: Session, concept: int) -> _Listed:
+    """Return a column's features: a list for each block or, if voted, for each owner."""
     shards = shards_of(visiting.manifest.layout, concept)
     if visiting.verify.all:
-        return [one for shard in shards for one in await _elected(visiting, shard, concept)]
-    return [await _told(visiting, shard, concept) for shard in shards]
+        voted = [await _elected(visiting, shard, concept) for shard in shards]
+        lists = [one for each in voted for one in each.lists]
+        return _Listed(lists, any(each.is_cut for each in voted))
+    return _Listed.of([await _told(visiting, shard, concept) for shard in shards])
 
 
 def shards_of(layout: Layout, concept: int) -> list[int]:
@@ -159,7 +176,7 @@ async def _serving(visiting: Session, shard: int) -> list[Peer]:
     return []
 
 
-async def _elected(visiting: Session, shard: int, concept: int) -> list[tuple[int, ...]]:
+async def _elected(visiting: Session, shard: int, concept: int) -> _Listed:
     """Ask all owners of a shard for a column's features; return one list for each answer.
 
     The lists contain only features that a majority of the replicas named.
@@ -176,7 +193,8 @@ async def _elected(visiting: Session, shard: int, concept: int) -> list[tuple[in
             f" column's words, but {need} must agree ({why}); see `giaann status`, then try again"
         )
     named = Counter(feature for one in told for feature in set(one))
-    return [tuple(feature for feature in one if named[feature] >= need) for one in told]
+    lists = [tuple(feature for feature in one if named[feature] >= need) for one in told]
+    return _Listed(lists, _Listed.of(told).is_cut)
 
 
 async def _said(visiting: Session, peer: Peer, concept: int) -> tuple[int, ...] | str:

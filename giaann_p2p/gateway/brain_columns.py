@@ -1,5 +1,6 @@
 """Reads columns and nouns of a brain, straight from its store."""
 
+import sys
 import time
 
 from giaann_p2p.client.column import Target, names_of, strongest_of
@@ -10,8 +11,6 @@ from giaann_p2p.model.rows import Name, Neuron, Question
 from giaann_p2p.model.spec import UNITS
 from giaann_p2p.store.store import Store
 
-_MOST_WORDS = 1 << 12
-"""Words of a column that are counted."""
 _REFRESH = 10.0
 """Seconds for which a list of nouns is used."""
 
@@ -34,11 +33,12 @@ def column_of(store: Store, noun: str, words: int, leads: int) -> ShownColumn | 
     """Return a noun's column; None if the brain never learned it."""
     for name in names_of(noun, store.spec):
         concept = word_id(name)
-        if features := store.features(concept, _MOST_WORDS).tolist():
+        features = store.features(concept, sys.maxsize)  # all, because they are counted
+        if len(features):
             break
     else:
         return None
-    rows = store.read(Question([Neuron(concept, feature) for feature in features[:words]]))
+    rows = store.read(Question([Neuron(concept, feature) for feature in features[:words].tolist()]))
     found = sorted((row for row in rows if row), key=lambda row: -row.count)
     targets = [strongest_of(row, leads) for row in found]
     names = _names(store, [target.neuron for row in targets for target in row])

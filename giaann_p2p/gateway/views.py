@@ -91,6 +91,8 @@ class ShownColumn(msgspec.Struct, frozen=True, kw_only=True):
     concept: str
     size: int
     words: list[ShownWord]
+    at_least: bool = False
+    """Whether there may be more words than `size`: storage peers list no more of them at once."""
     lies: list[ShownLie] = []
     """Wrong rows found while the gateway read this column."""
     undecided: int = 0

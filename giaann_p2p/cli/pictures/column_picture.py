@@ -48,7 +48,8 @@ def draw_column(column: "Column | ShownColumn", path: Path) -> None:
 
 def _title(axes: "Axes", column: "Column | ShownColumn", plan: Plan) -> None:
     axes.text(0.2, 0.25, _fit(column.concept), size=13, weight="bold", va="center")
-    said = f"{len(column.words):,} of its {column.size:,} words, and what they lead to"
+    size = f"at least {column.size:,}" if column.at_least else f"its {column.size:,}"
+    said = f"{len(column.words):,} of {size} words, and what they lead to"
     if plan.left_out:
         said += f"; {plan.left_out:,} weaker connections are not shown"
     axes.text(0.2, 0.5, said, color=MUTED, va="center")

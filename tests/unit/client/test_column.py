@@ -5,6 +5,7 @@ import dataclasses
 import random
 import struct
 from collections.abc import Sequence
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -17,7 +18,7 @@ from giaann_p2p.model.rows import Answer, Name, Neuron, empty_row
 from giaann_p2p.model.spec import ModelSpec
 from giaann_p2p.net.errors import Unreachable
 from giaann_p2p.store.layout import Layout
-from giaann_p2p.swarm.reading.row_vote import NOTHING
+from giaann_p2p.swarm.reading.row_vote import NOTHING, Verify
 from giaann_p2p.swarm.wire.identity import Peer
 from giaann_p2p.swarm.wire.messages import Column as Told
 from giaann_p2p.swarm.wire.messages import encode
@@ -30,15 +31,17 @@ class Blocks:
 
     def __init__(self, layout: Layout, occurrences: dict[str, int]) -> None:
         self.manifest: Any = type("Manifest", (), {"layout": layout, "spec": ModelSpec()})
+        self.around: Any = None
+        self.lookout: Any = None
         self.verify = NOTHING
         self._names = {word_id(word): word for word in occurrences}
-        self._counts = {word_id(word): count for word, count in occurrences.items()}
+        self.counts = {word_id(word): count for word, count in occurrences.items()}
 
     async def told(self, _: Session, shard: int, concept: int) -> tuple[int, ...]:
         """Return what a peer tells that has this shard alone."""
         layout = self.manifest.layout
-        here = [one for one in self._counts if layout.shard_of(concept, one) == shard]
-        return tuple(sorted(here, key=lambda one: -self._counts[one]))
+        here = [one for one in self.counts if layout.shard_of(concept, one) == shard]
+        return tuple(sorted(here, key=lambda one: -self.counts[one]))
 
     async def rows(self, neurons: Sequence[Neuron]) -> Answer:
         """Return rows that lead nowhere."""
@@ -46,7 +49,7 @@ class Blocks:
 
     def _row(self, neuron: Neuron) -> Any:  # noqa: ANN401
         row = empty_row(neuron, Name("bee", self._names[neuron.feature]))
-        return dataclasses.replace(row, count=self._counts[neuron.feature])
+        return dataclasses.replace(row, count=self.counts[neuron.feature])
 
 
 @pytest.mark.parametrize("blocks", [1, 4])
@@ -60,7 +63,30 @@ def test_the_most_frequent_words_are_shown_wherever_they_are(
     monkeypatch.setattr(module, "_told", swarm.told)
     found = asyncio.run(column(cast("Session", swarm), "bee", words=10))
     assert [word.occurrences for word in found.words] == sorted(occurrences.values())[:-11:-1]
-    assert found.size == len(occurrences)
+    assert (found.size, found.at_least) == (len(occurrences), False)
+
+
+@pytest.mark.parametrize("voted", [False, True])
+@pytest.mark.parametrize(("most", "at_least"), [(8, True), (9, False)])
+def test_a_column_of_which_a_peer_lists_no_more_may_have_more_words(
+    monkeypatch: pytest.MonkeyPatch, voted: bool, most: int, at_least: bool
+) -> None:
+    swarm = Blocks(Layout(shards=64), {f"word{n}": n + 1 for n in range(10)})
+    features = [*swarm.counts]
+    lists = [features[:8], features[1:9], features[2:10]]
+
+    async def said(_: Session, peer: Peer, __: int) -> tuple[int, ...]:
+        return tuple(lists[peer[0]])
+
+    owners = [Peer(bytes([number]) * 32) for number in range(3)]
+    seen = SimpleNamespace(owners=lambda _: owners, replicas=3)
+    swarm.around = SimpleNamespace(ready=lambda *_: owners, placement=lambda _: seen)
+    swarm.lookout = SimpleNamespace(time=lambda: 0.0)
+    swarm.verify = Verify(share=float(voted))
+    monkeypatch.setattr(module, "_said", said)
+    monkeypatch.setattr(module, "MOST_READ", most)
+    found = asyncio.run(column(cast("Session", swarm), "bee", words=2))
+    assert (found.size, found.at_least) == (8, at_least)
 
 
 class Starting:

@@ -57,8 +57,8 @@ function useColumn(noun, words) {
   return found;
 }
 
-function summary({ size, undecided, lies }) {
-  const said = [many(size, "word")];
+function summary({ size, at_least, undecided, lies }) {
+  const said = [`${at_least ? "at least " : ""}${many(size, "word")}`];
   if (undecided) said.push(`owners differ in ${count(undecided)}`);
   if (lies?.length) said.push(`${many(lies.length, "wrong row")} outvoted`);
   return said.join(" · ");

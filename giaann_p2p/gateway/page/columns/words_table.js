@@ -6,13 +6,13 @@ import { hrefOf } from "../shared/route.js";
 const LEADS = 3; // links that a row names
 
 export function WordsTable({ column, most, onMore }) {
-  const { words, size, concept } = column;
+  const { words, size, at_least, concept } = column;
   const left = size - words.length;
   const top = Math.max(...words.map((word) => word.occurrences), 1);
   return html`<section class="card words" aria-labelledby="words-title">
     <header>
       <h2 id="words-title">Words</h2>
-      <p class="muted">${left > 0 ? `the ${count(words.length)} most frequent of ${count(size)}` : `all ${count(size)}`}</p>
+      <p class="muted">${left > 0 ? `the ${count(words.length)} most frequent of ${at_least ? "at least " : ""}${count(size)}` : `all ${count(size)}`}</p>
     </header>
     <table>
       <thead>

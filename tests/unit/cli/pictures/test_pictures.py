@@ -5,6 +5,7 @@ import sys
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from giaann_p2p.cli.pictures.column_picture import draw_column
@@ -34,6 +35,8 @@ def test_a_columns_picture_has_its_words_and_where_they_lead(tmp_path: Path) -> 
     texts = texts_of(tmp_path / "bee.svg")
     assert {"bee", "*bee*", "make", "guard", "honey", "sweet", "hive", "nectar"} <= {*texts}
     assert "3 of its 12 words, and what they lead to" in texts
+    draw_column(msgspec.structs.replace(BEE, at_least=True), tmp_path / "bee.svg")
+    assert "3 of at least 12 words, and what they lead to" in texts_of(tmp_path / "bee.svg")
 
 
 def test_a_maps_picture_has_its_peers_and_what_is_lacking(tmp_path: Path) -> None:
