@@ -1,7 +1,7 @@
 """What a gateway bears, and what it costs beside the Python client.
 
     python -m tests.benchmarks.gateway [--streams 200] [--seconds 60] [--listeners 1000]
-        [--picture FILE.svg]
+        [--prompts 20] [--picture FILE.svg]
 
 A swarm of real processes on this machine, of a storage peer and a compute peer, learns the bundled
 text. Then so many streams of `/v1/completions` go on at once, each beginning a new prompt when its
@@ -9,6 +9,7 @@ answer ends. Before and after that, the Python client answers the same prompts a
 a compute peer takes from one client, so both find the machine alike; the mean of the two counts.
 The time to the first token is the median of prompts one after the other, each over HTTP and by the
 client, which take turns to be first. The memory is that of the gateway's process, without its p2pd.
+At last `giaann prompt` runs as a process, through the gateway and with --no-gateway by turns.
 """
 
 import argparse
@@ -33,6 +34,7 @@ from giaann_p2p.gateway.whereabouts import Whereabouts
 from giaann_p2p.local import linux
 from giaann_p2p.local.swarm import LocalSwarm
 from tests.benchmarks.gateway_plot import draw_streams
+from tests.benchmarks.prompt_command import measured
 
 _WIKI = Path(__file__).parents[1] / "data" / "wiki.txt"
 _GIAANN = [sys.executable, "-c", "from giaann_p2p.cli.main import main; main()"]
@@ -49,6 +51,7 @@ def main() -> None:
     options.add_argument("--streams", type=int, default=200, help="streams at once")
     options.add_argument("--seconds", type=float, default=60.0, help="how long they go on")
     options.add_argument("--listeners", type=int, default=1000, help="idle listeners to events")
+    options.add_argument("--prompts", type=int, default=20, help="`giaann prompt` each way")
     options.add_argument("--picture", type=Path, help="draw each second of the streams: FILE.svg")
     given = options.parse_args()
     allow_files(given.streams + given.listeners)
@@ -58,6 +61,7 @@ def main() -> None:
         found = asyncio.run(
             _measured(swarm, given.streams, given.seconds, given.listeners, given.picture)
         )
+        found |= measured(swarm.link, _prompts()[0], given.prompts)
     print(json.dumps(found, indent=2))
 
 
