@@ -2,6 +2,7 @@
 
 import http.client
 import json
+import re
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -176,6 +177,8 @@ def test_errors_are_words(page: Page, swarm: LocalSwarm) -> None:
 
 def test_a_column_is_found_and_walked(page: Page, swarm: LocalSwarm) -> None:
     show(page, swarm, "columns")
+    nouns = page.locator(".nouns li").all_inner_texts()
+    assert [one for one in nouns if not re.fullmatch(r"\S+ [\d,]+", one)] == []
     page.fill("#noun", "anarchi")
     page.locator("#nouns li", has_text="anarchism").first.wait_for()
     page.keyboard.press("ArrowDown")

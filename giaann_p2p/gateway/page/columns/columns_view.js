@@ -85,7 +85,7 @@ function Beginnings() {
     html`<ul class="nouns">
       ${found.found.map(
         (one) => html`<li key=${one.noun}>
-          <a href=${hrefOf("columns", one.noun)}>${one.noun}</a>
+          <a href=${hrefOf("columns", one.noun)}>${one.noun}</a>${" "}
           <span class="muted">${count(one.occurrences)}</span>
         </li>`,
       )}
