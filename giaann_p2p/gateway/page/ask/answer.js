@@ -32,7 +32,7 @@ export function Answer({ asking, profile, onChoose }) {
           role="button"
           class="token ${basisOf(token).kind}"
           tabindex=${index === (at ?? 0) ? 0 : -1}
-          aria-label=${`${token.text.trim() || "space"}: ${basisOf(token).name}, ${certaintyOf(token)}`}
+          aria-label=${`${token.text.trim() || "space"}: ${basisOf(token).gist}, ${certaintyOf(token)}`}
           aria-pressed=${index === chosen}
           onMouseEnter=${() => setNear(index)}
           onFocus=${() => setNear(index)}
@@ -45,12 +45,12 @@ export function Answer({ asking, profile, onChoose }) {
     ${error && html`<p class="error" role="alert">${error}</p>`}
     ${begun?.lost && html`<p class="error">The swarm has lost some of what it knew: ${begun.lost}.</p>`}
     ${begun?.unknown?.length > 0 &&
-    html`<p class="muted">Never learned: ${begun.unknown.join(", ")}.</p>`}
+    html`<p class="muted">Never learned: ${unknownIn(begun.unknown)}.</p>`}
     ${tokens.length > 0 &&
     html`<p class="detail">
       ${at === null
         ? html`<span class="muted">Point at a token to see what spoke for it; click or Enter opens it.</span>`
-        : html`<b>${tokens[at].text.trim() || "␣"}</b> · ${basisOf(tokens[at]).name} ·
+        : html`<b>${tokens[at].text.trim() || "␣"}</b> · ${basisOf(tokens[at]).gist} ·
           ${" "}${certaintyOf(tokens[at])}`}
     </p>`}
     <ul class="legend" aria-label="What spoke for a token">
@@ -77,6 +77,19 @@ function Spoken({ text, going }) {
     return () => clearInterval(timer);
   }, [going]);
   return html`<p class="unseen" aria-live="polite">${said}</p>`;
+}
+
+/** The unknown words: `worker/in` and `worker/the` become "in, the near worker". */
+function unknownIn(names) {
+  const nouns = [];
+  const byNoun = new Map();
+  for (const name of names) {
+    const at = name.indexOf("/", 1);
+    if (at < 0) nouns.push(name);
+    else byNoun.set(name.slice(0, at), [...(byNoun.get(name.slice(0, at)) ?? []), name.slice(at + 1)]);
+  }
+  const near = [...byNoun].map(([noun, words]) => `${words.join(", ")} near ${noun}`);
+  return [nouns.join(", "), ...near].filter(Boolean).join("; ");
 }
 
 function statusOf(state, tokens, ended) {

@@ -22,6 +22,7 @@ export const legendOf = (profile) =>
     .map(([name, [kind, gist]]) => ({ name, kind, gist }));
 
 export function basisOf(token) {
-  const [kind, , sentence] = SUBWORDS[token.tier] ?? WORDS[token.tier] ?? ["guess", "", ""];
-  return { name: token.tier, kind, sentence };
+  const [kind, gist, sentence] =
+    SUBWORDS[token.tier] ?? WORDS[token.tier] ?? ["guess", token.tier, ""];
+  return { name: token.tier, kind, gist, sentence };
 }

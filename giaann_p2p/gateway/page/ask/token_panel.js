@@ -99,7 +99,7 @@ function Way({ tokens }) {
     ${steps.length > shown.length && html`<li class="muted">… ${many(steps.length - shown.length, "column")} before</li>`}
     ${shown.map(
       (step, index) => html`<li key=${index}>
-        <a href=${hrefOf("columns", step.concept)}>${visible(step.concept)}</a>
+        <a href=${hrefOf("columns", step.concept)}>${visible(step.concept)}</a>${" "}
         <span class="muted">${step.words.trim()}</span>
       </li>`,
     )}

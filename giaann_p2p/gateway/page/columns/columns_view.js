@@ -17,11 +17,13 @@ export function ColumnsView({ of }) {
   const { column, error } = useColumn(of, most);
   useEffect(() => setMost(SOME), [of]);
   return html`<div class="view columns">
-    <${NounSearch} noun=${of} />
-    <div role="status" aria-live="polite">
-      ${error && html`<p class="card error">${error}</p>`}
-      ${of && !error && !column && html`<p class="muted hint">reading the column …</p>`}
-      ${column && html`<p class="unseen">The column of ${column.concept} is shown.</p>`}
+    <div class="finding">
+      <${NounSearch} noun=${of} />
+      <div role="status" aria-live="polite">
+        ${error && html`<p class="card error">${error}</p>`}
+        ${of && !error && !column && html`<p class="muted hint">reading the column …</p>`}
+        ${column && html`<p class="unseen">The column of ${column.concept} is shown.</p>`}
+      </div>
     </div>
     ${column &&
     html`<div class="halves">

@@ -36,13 +36,11 @@ export function WordsTable({ column, most, onMore }) {
             <td class="number">${count(word.connections)}</td>
             <td class="leads">
               ${word.leads.slice(0, LEADS).map(
-                (lead, index) => html`<span key=${index}>
-                  ${lead.concept === concept
-                    ? html`<span>${lead.feature ?? concept}</span>`
-                    : html`<a href=${hrefOf("columns", lead.concept)}
-                        >${lead.concept}${lead.feature === null ? "" : `·${lead.feature}`}</a
-                      >`}
-                </span>`,
+                (lead) => html`${lead.concept === concept
+                  ? html`<span>${lead.feature ?? concept}</span>`
+                  : html`<a href=${hrefOf("columns", lead.concept)}
+                      >${lead.concept}${lead.feature === null ? "" : `·${lead.feature}`}</a
+                    >`}${" "}`,
               )}
             </td>
           </tr>`,

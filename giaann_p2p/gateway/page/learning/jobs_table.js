@@ -4,6 +4,7 @@ import { count, many, rate as perSecond } from "../shared/format.js";
 import { Meter } from "../shared/meter.js";
 
 const SHOWN = 200;
+const LEAST_RATE = 0.05; // chunks a second: less would be shown as 0
 
 export function JobsTable({ jobs }) {
   const { jobs: all, note } = jobs;
@@ -41,7 +42,7 @@ function Row({ job }) {
     <td>
       <span class="measured">
         ${of !== null && html`<${Meter} share=${of ? chunks / of : 1} label="Learned" tone=${all ? "good" : ""} />`}
-        <span>${far}${rate > 0 && html`<span class="muted"> · ${perSecond(rate)} a second</span>`}</span>
+        <span>${far}${rate >= LEAST_RATE && html`<span class="muted"> · ${perSecond(rate)} a second</span>`}</span>
       </span>
     </td>
     <td class="wide">${learners(job)}${mine && authors > 0 && html`<span class="muted"> · taught here</span>`}</td>

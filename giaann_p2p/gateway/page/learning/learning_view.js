@@ -8,7 +8,7 @@ import { Teach } from "./teach.js";
 export function LearningView() {
   const { info, jobs } = useFeed();
   return html`<div class="view learning">
-    ${info && html`<${Teach} allowed=${info.training} />`}
+    ${info && html`<${Teach} allowed=${info.training} brain=${info.kind === "brain"} />`}
     <div class="halves">
       ${jobs && html`<${JobsTable} jobs=${jobs} />`}
       ${jobs && info?.kind !== "brain" && html`<${Contributors} contributors=${jobs.contributors ?? []} />`}

@@ -6,7 +6,7 @@ import { teach, useTeaching } from "./teaching.js";
 
 const LARGEST = 32 << 20; // bytes of a text that the gateway takes
 
-export function Teach({ allowed }) {
+export function Teach({ allowed, brain }) {
   const [over, setOver] = useState(false);
   const [wrong, setWrong] = useState("");
   const take = async (files) => {
@@ -37,7 +37,7 @@ export function Teach({ allowed }) {
       : html`<p>
           This gateway teaches nothing. To allow it to whoever may open this page, start it again with
           ${" "}<code>giaann serve --allow-training</code>; or teach from the command line with
-          ${" "}<code>giaann train FILE</code>.
+          ${" "}<code>${brain ? "giaann solo train FILE" : "giaann train FILE"}</code>.
         </p>`}
     ${wrong && html`<p class="error" role="alert">${wrong}</p>`}
     <${Lessons} />

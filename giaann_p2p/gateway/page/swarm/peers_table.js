@@ -58,7 +58,8 @@ function Row({ peer, full, now, versions, marked, onMark }) {
   >
     <th scope="row">
       <code>${peer.name}</code>
-      <span class="narrow muted">${peer.role} · ${there}</span>
+      <span class="narrow muted">${peer.role}</span>
+      <span class="narrow muted">${there}</span>
     </th>
     <td class="wide">${peer.role}</td>
     <td>

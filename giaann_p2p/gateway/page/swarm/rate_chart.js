@@ -4,6 +4,7 @@ import { rate } from "../shared/format.js";
 import { useDark } from "../shared/theme.js";
 
 const HEIGHT = 92;
+const DIGIT = 6.5; // px of a digit of the axis, about
 const LEAST_SPAN = 60; // seconds that the axis shows at least
 const clock = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit" });
 
@@ -68,7 +69,7 @@ function options(node) {
       {
         stroke: text,
         font,
-        size: 42,
+        size: (_, marks) => 12 + DIGIT * Math.max(1, ...(marks ?? []).map((mark) => mark.length)),
         space: 26,
         grid: { stroke: grid, width: 1 },
         ticks: { show: false },
