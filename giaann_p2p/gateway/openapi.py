@@ -7,7 +7,7 @@ import msgspec
 
 from giaann_p2p import __version__
 from giaann_p2p.gateway.failures import Failure
-from giaann_p2p.gateway.operations import OPERATIONS, Operation
+from giaann_p2p.gateway.operations import EVENT_STREAM, OPERATIONS, Operation
 
 _REF = "#/components/schemas/{name}"
 _ALWAYS = {
@@ -17,6 +17,7 @@ _ALWAYS = {
     408: "The body did not come in time.",
     413: "The body is too long.",
     421: "Host is no name of this gateway.",
+    500: "The gateway failed; its log says why.",
     503: "Not now; Retry-After says when.",
 }
 _SOME = {404: "There is no such thing.", 429: "Too many at once; Retry-After says when."}
@@ -37,11 +38,14 @@ _ERROR = {
     },
 }
 
+_ERROR_SCHEMA = {"$ref": _REF.format(name="Error")}
+_STREAM = "Server-sent events, each of which is one of these; `data` is JSON, but for [DONE]."
+
 
 @cache
 def document() -> bytes:
     """Return the OpenAPI document as JSON."""
-    types = [one for each in OPERATIONS for one in (each.takes, each.gives) if one is not None]
+    types = [kind for one in OPERATIONS for kind in _types(one)]
     schemas, components = msgspec.json.schema_components(types, ref_template=_REF)
     by_type = dict(zip(map(repr, types), schemas, strict=True))
     paths: dict[str, dict[str, Any]] = {}
@@ -63,6 +67,12 @@ def document() -> bytes:
             "security": [{}, {"key": []}],
         }
     )
+
+
+def _types(one: Operation) -> list[Any]:
+    """Return the types of what an operation takes and answers."""
+    found = (one.takes, one.gives, one.chunk, *one.events.values())
+    return [kind for kind in found if kind is not None]
 
 
 def _operation(one: Operation, by_type: dict[str, Any]) -> dict[str, Any]:
@@ -95,18 +105,31 @@ def _content(one: Operation, by_type: dict[str, Any]) -> dict[str, Any]:
     told: dict[str, Any] = {"schema": schema}
     if one.reply is not None:
         told["example"] = one.reply
-    return {one.media: told}
+    content = {} if one.events else {one.media: told}
+    events = [_event(by_type[repr(kind)], name) for name, kind in one.events.items()]
+    if one.chunk is not None:
+        chunk = by_type[repr(one.chunk)]
+        events = [_event(each) for each in (chunk, _ERROR_SCHEMA, {"const": "[DONE]"})]
+    if events:
+        content[EVENT_STREAM] = {"schema": {"description": _STREAM, "oneOf": events}}
+    return content
+
+
+def _event(data: dict[str, Any], name: str = "") -> dict[str, Any]:
+    """Return the schema of an event of a stream: its name, if it has one, and its data as JSON."""
+    fields = {"event": {"const": name}} if name else {}
+    fields["data"] = data
+    return {"type": "object", "required": list(fields), "properties": fields}
 
 
 def _failure(text: str) -> dict[str, Any]:
-    schema = {"$ref": _REF.format(name="Error")}
-    return {"description": text, "content": {"application/json": {"schema": schema}}}
+    return {"description": text, "content": {"application/json": {"schema": _ERROR_SCHEMA}}}
 
 
 def _parameters(one: Operation) -> list[dict[str, Any]]:
     names = [part[1:-1] for part in one.path.split("/") if part.startswith("{")]
     found: list[dict[str, Any]] = [
-        {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
+        {"name": name, "in": "path", "required": True, "schema": dict(one.path_schema)}
         for name in names
     ]
     for name, schema in one.query.items():

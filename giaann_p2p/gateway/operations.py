@@ -4,11 +4,19 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from giaann_p2p.gateway import event_views, views
 from giaann_p2p.gateway import openai_replies as replies
 from giaann_p2p.gateway import openai_requests as requests
-from giaann_p2p.gateway import views
 from giaann_p2p.gateway.backend import Facts
-from giaann_p2p.gateway.ours_requests import PromptRequest, TextToLearn
+from giaann_p2p.gateway.ours_requests import (
+    FOUND,
+    LEADS,
+    MOST_NOUN,
+    WORDS,
+    Number,
+    PromptRequest,
+    TextToLearn,
+)
 
 
 class Operation(NamedTuple):
@@ -22,6 +30,12 @@ class Operation(NamedTuple):
     gives: Any = None
     """The type of its JSON; None if it answers something else."""
     media: str = "application/json"
+    events: Mapping[str, Any] = MappingProxyType({})
+    """The types of the events that it streams, by their names."""
+    chunk: Any = None
+    """The type of the chunks that it streams without a name, as OpenAI does; None if none."""
+    path_schema: Mapping[str, Any] = MappingProxyType({"type": "string"})
+    """The schema of the parameters in its path."""
     query: Mapping[str, Any] = MappingProxyType({})
     """The parameters of its query, with their schemas."""
     request: Any = None
@@ -34,17 +48,26 @@ class Operation(NamedTuple):
     """The status codes of failures, besides those of every operation."""
 
 
-_EVENTS = "text/event-stream"
+EVENT_STREAM = "text/event-stream"
 _TEXT = "text/plain"
 _MODEL = {"id": "bees", "object": "model", "created": 1764000000, "owned_by": "giaann"}
 _USAGE = {"prompt_tokens": 5, "completion_tokens": 2, "total_tokens": 7}
-_COUNT = {"type": "integer", "minimum": 1}
 _FILE = {
     "type": "object",
     "required": ["file"],
     "properties": {"file": {"type": "string", "format": "binary"}},
 }
+_NOUN = {"type": "string", "minLength": 1, "maxLength": MOST_NOUN}
 _STREAM = "With `stream`, chunks as server-sent events, and [DONE] at the end."
+
+
+def _numbers(*numbers: Number) -> dict[str, Any]:
+    """Return numbers of a query with their schemas."""
+    return {
+        one.name: {"type": "integer", "minimum": 1, "maximum": one.most, "default": one.usual}
+        for one in numbers
+    }
+
 
 OPERATIONS = (
     Operation("get", "/healthz", "Whether the process runs.", media=_TEXT),
@@ -72,6 +95,7 @@ OPERATIONS = (
         f"Continues prompts. {_STREAM}",
         takes=requests.CompletionRequest,
         gives=replies.Completion,
+        chunk=replies.Completion,
         request={"model": "bees", "prompt": "Bees make honey from", "max_tokens": 2},
         reply={
             "id": "cmpl-1",
@@ -91,6 +115,7 @@ OPERATIONS = (
         f"Continues the last message of the user. {_STREAM}",
         takes=requests.ChatRequest,
         gives=replies.Chat,
+        chunk=replies.ChatPart,
         request={
             "model": "bees",
             "messages": [{"role": "user", "content": "Bees make honey from"}],
@@ -126,7 +151,8 @@ OPERATIONS = (
         "/api/columns/{noun}",
         "A noun's column.",
         gives=views.ShownColumn,
-        query={"words": _COUNT, "leads": _COUNT},
+        query=_numbers(WORDS, LEADS),
+        path_schema=_NOUN,
         failures=(404,),
     ),
     Operation(
@@ -134,7 +160,7 @@ OPERATIONS = (
         "/api/search",
         "Nouns that begin with `q`, the most frequent first.",
         gives=views.Found,
-        query={"q": {"type": "string"}, "most": _COUNT},
+        query={"q": {"type": "string"}, **_numbers(FOUND)},
         reply={"found": [{"noun": "bee", "occurrences": 12}], "of": 1, "note": ""},
     ),
     Operation(
@@ -148,7 +174,8 @@ OPERATIONS = (
         "/api/prompt",
         "Continues a prompt: the events `begun`, `token` with what spoke for it, `done`, `error`.",
         takes=PromptRequest,
-        media=_EVENTS,
+        media=EVENT_STREAM,
+        events=event_views.PROMPT,
         request={"prompt": "Bees make honey from", "max_tokens": 2},
         failures=(429,),
     ),
@@ -157,7 +184,8 @@ OPERATIONS = (
         "/api/train",
         "Learns a text in UTF-8, with its name in ?name=: the events `progress`, `done`, `error`.",
         takes=TextToLearn,
-        media=_EVENTS,
+        media=EVENT_STREAM,
+        events=event_views.TRAIN,
         query={"name": {"type": "string"}},
         uploads={"multipart/form-data": _FILE, _TEXT: {"type": "string"}},
         request={"name": "bees.txt", "text": "Bees make honey from the nectar of flowers."},
@@ -167,7 +195,8 @@ OPERATIONS = (
         "get",
         "/api/events",
         "The events `status`, `peers`, `jobs` and `rates`, at once and when they change.",
-        media=_EVENTS,
+        media=EVENT_STREAM,
+        events=event_views.LISTEN,
     ),
 )
 """All operations but the page's files."""

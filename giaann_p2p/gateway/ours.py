@@ -13,15 +13,13 @@ from giaann_p2p.gateway.asking import OVERVIEW
 from giaann_p2p.gateway.context import Context
 from giaann_p2p.gateway.failures import BadField, NotKnown
 from giaann_p2p.gateway.openai_requests import decoded
-from giaann_p2p.gateway.ours_requests import PromptRequest, number
+from giaann_p2p.gateway.ours_requests import FOUND, LEADS, MOST_NOUN, WORDS, PromptRequest
 from giaann_p2p.gateway.replying import as_json, events_of
 from giaann_p2p.gateway.sse import Events, event
 from giaann_p2p.model.manner import Manner
 from giaann_p2p.model.prompt import checked_prompt
 from giaann_p2p.model.said import AnyToken
 from giaann_p2p.swarm.wire.prompt_messages import Cost
-
-_MOST_NOUN = 256
 
 
 async def info(context: Context, request: Request) -> Response:
@@ -52,10 +50,9 @@ async def jobs(context: Context, request: Request) -> Response:
 async def column(context: Context, request: Request) -> Response:
     """Answer a noun's column."""
     noun: str = request.path_params["noun"]
-    if not noun.strip() or len(noun) > _MOST_NOUN:
-        raise BadField(f"a noun has 1 to {_MOST_NOUN} characters", "noun")
-    words, leads = number(request, "words", 16, 256), number(request, "leads", 4, 64)
-    found = await context.backend.column(noun, words, leads)
+    if not noun.strip() or len(noun) > MOST_NOUN:
+        raise BadField(f"a noun has 1 to {MOST_NOUN} characters", "noun")
+    found = await context.backend.column(noun, WORDS.of(request), LEADS.of(request))
     if found is None:
         raise NotKnown(f"{noun!r} was never learned as a noun; try another form of it")
     lost = context.backend.lost
@@ -64,8 +61,8 @@ async def column(context: Context, request: Request) -> Response:
 
 async def search(context: Context, request: Request) -> Response:
     """Answer which nouns begin with a text."""
-    prefix = request.query_params.get("q", "")[:_MOST_NOUN]
-    return as_json(await context.backend.search(prefix, number(request, "most", 20, 200)))
+    prefix = request.query_params.get("q", "")[:MOST_NOUN]
+    return as_json(await context.backend.search(prefix, FOUND.of(request)))
 
 
 async def prompt(context: Context, request: Request) -> Response:

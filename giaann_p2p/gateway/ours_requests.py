@@ -1,6 +1,6 @@
 """The requests of `/api`, checked."""
 
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import msgspec
 from starlette.requests import Request
@@ -11,6 +11,28 @@ from giaann_p2p.model.manner import Beam, Manner, Sampling, Variant
 
 _RIVALS = 8
 """The candidates that are told of each token."""
+MOST_NOUN = 256
+"""Characters of a noun."""
+
+
+class Number(NamedTuple):
+    """A number in a request's query: 1 to `most`."""
+
+    name: str
+    usual: int
+    most: int
+
+    def of(self, request: Request) -> int:
+        """Return the number that a request gives, or the usual one; BadField if it is none."""
+        given = request.query_params.get(self.name, "")
+        if not given:
+            return self.usual
+        if not (given.isascii() and given.isdecimal() and 1 <= int(given[:9]) <= self.most):
+            raise BadField(f"{self.name} must be 1 to {self.most}; it is {given[:20]!r}", self.name)
+        return int(given[:9])
+
+
+WORDS, LEADS, FOUND = Number("words", 16, 256), Number("leads", 4, 64), Number("most", 20, 200)
 
 
 class PromptRequest(msgspec.Struct, kw_only=True):
@@ -63,13 +85,3 @@ class TextToLearn(msgspec.Struct, kw_only=True):
 
     name: Annotated[str, msgspec.Meta(max_length=256)] = "text"
     text: str
-
-
-def number(request: Request, name: str, usual: int, most: int) -> int:
-    """Return a whole number of a request's query, 1 to `most`; BadField if it is none."""
-    given = request.query_params.get(name, "")
-    if not given:
-        return usual
-    if not (given.isascii() and given.isdecimal() and 1 <= int(given[:9]) <= most):
-        raise BadField(f"{name} must be 1 to {most}; it is {given[:20]!r}", name)
-    return int(given[:9])
