@@ -12,6 +12,7 @@ from typing import Any
 import openai
 import pytest
 from openai import OpenAI
+from openai.types.chat import ChatCompletionMessageParam
 
 from giaann_p2p.local.swarm import LocalSwarm
 from tests.e2e.conftest import NewSwarm
@@ -29,7 +30,7 @@ WITHIN = 300.0
 """Only for what hangs."""
 HANGS = 30.0
 """Seconds that no request may take, whatever is dead."""
-CHAT = [{"role": "user", "content": PROMPT}]
+CHAT: list[ChatCompletionMessageParam] = [{"role": "user", "content": PROMPT}]
 REQUESTS = [
     Request(
         "POST",
@@ -68,10 +69,27 @@ def test_a_gateway_outlives_its_swarm_and_commands_use_it(
         gateway = swarm.peer("gateway-1")
         assert b"event: done" in posted(gateway.listen, "/api/train?name=bees", TEXT)[1]
         assert REST in said(gateway.listen)
+        the_openai_package_streams_and_chats(gateway.listen)
         commands_print_the_same(swarm.link)
         dies_and_comes_back(swarm, gateway.listen, "compute-1", PROMPT)
         dies_and_comes_back(swarm, gateway.listen, "storage-1", NEW_PROMPT)
         assert swarm.peer("gateway-1").pid == gateway.pid  # it never started again
+
+
+def the_openai_package_streams_and_chats(at: str) -> None:
+    """Continue a prompt in a stream, in a chat, and in a chat's stream: always with the same."""
+    with OpenAI(base_url=f"http://{at}/v1", api_key="none", timeout=WITHIN) as client:
+        model = client.models.list().data[0].id
+        whole = client.completions.create(model=model, prompt=PROMPT).choices[0]
+        chunks = [*client.completions.create(model=model, prompt=PROMPT, stream=True)]
+        assert len(chunks) > 2
+        assert "".join(one.choices[0].text for one in chunks) == whole.text
+        assert chunks[-1].choices[0].finish_reason == whole.finish_reason
+        chat = client.chat.completions.create(model=model, messages=CHAT).choices[0]
+        assert (chat.message.content, chat.finish_reason) == (whole.text, whole.finish_reason)
+        parts = [*client.chat.completions.create(model=model, messages=CHAT, stream=True)]
+        assert "".join(one.choices[0].delta.content or "" for one in parts) == whole.text
+        assert REST in whole.text
 
 
 def commands_print_the_same(link: str) -> None:

@@ -15,6 +15,7 @@ from openai import AsyncOpenAI, OpenAI
 
 from giaann_p2p.errors import NobodyComputes
 from giaann_p2p.gateway.limits import Limits
+from giaann_p2p.gateway.rules import Access
 from giaann_p2p.net.errors import Unreachable
 from tests.unit.gateway import raw
 from tests.unit.gateway.serving import WITHIN, Served, Stub, served
@@ -32,8 +33,8 @@ def subwords() -> Iterator[Served]:
         yield found
 
 
-def client_of(found: Served) -> OpenAI:
-    return OpenAI(base_url=f"{found.url}/v1", api_key="none", max_retries=0, timeout=WITHIN)
+def client_of(found: Served, key: str = "none") -> OpenAI:
+    return OpenAI(base_url=f"{found.url}/v1", api_key=key, max_retries=0, timeout=WITHIN)
 
 
 def test_models_are_listed_and_found(words: Served) -> None:
@@ -350,6 +351,33 @@ def test_fifty_at_once_are_all_answered_at_the_same_time(patient: Served) -> Non
 
     assert asyncio.run(all_of_them()) == [" 1 2 3"] * 50
     assert patient.backend.most == 50
+
+
+def test_with_its_key_a_client_is_let_in_and_without_it_an_error_of_its_own_is_raised() -> None:
+    with served(access=Access(key=b"the-right-key")) as found:
+        for key in ("none", "the-right-ke", "THE-RIGHT-KEY"):
+            with client_of(found, key) as client:
+                for ask in (client.models.list, lambda of=client: said(of)):
+                    with pytest.raises(openai.AuthenticationError) as error:
+                        ask()
+                    assert error.value.status_code == 401
+                    assert error.value.code == "invalid_api_key"
+        assert found.backend.manners == []
+        with client_of(found, "the-right-key") as client:
+            assert [model.id for model in client.models.list()] == ["bees"]
+            assert said(client) == " 1 2 3"
+
+
+def test_a_client_that_sends_no_key_is_asked_for_one() -> None:
+    nothing = {"Authorization": openai.Omit()}
+    with served(access=Access(key=b"the-right-key")) as found, client_of(found) as client:
+        with pytest.raises(openai.AuthenticationError, match="give this gateway's key") as error:
+            client.models.list(extra_headers=nothing)
+        assert "authorization" not in error.value.request.headers
+
+
+def said(client: OpenAI) -> str:
+    return client.completions.create(model="bees", prompt="Bees").choices[0].text
 
 
 def test_too_many_at_once_are_told_to_come_again() -> None:
