@@ -23,6 +23,8 @@ from tests.unit.gateway.serving import served
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 SHARDS = 16
+SHOWN_WITHIN = 2.0
+"""Seconds in which the page promises to show a killed peer."""
 PROMPT = "Anarchism is a political philosophy"
 ATTACK = '<img src=x onerror="document.title=1">'
 TAUGHT = (
@@ -341,6 +343,7 @@ def test_a_killed_peer_is_shown(page: Page, swarm: LocalSwarm) -> None:
     expect(page.locator(".verdict h2")).to_have_text("Degraded")
     listener.join(WITHIN / 1000)
     print(f"a killed peer: told {noted[0] - killed:.2f} s, shown {shown - killed:.2f} s after")
+    assert shown - killed < SHOWN_WITHIN
 
 
 def listen(swarm: LocalSwarm, victim: str, noted: list[float]) -> None:
