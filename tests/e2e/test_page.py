@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
@@ -18,6 +19,7 @@ from giaann_p2p.local.swarm import LocalSwarm
 from giaann_p2p.model.subwords.spec import subword_spec
 from giaann_p2p.solo.brain import Brain
 from tests.e2e.browser import SIZES, WITHIN, chromium, tab
+from tests.e2e.page_stubs import LONG, SIZE, Vast
 from tests.helpers import DATA
 from tests.unit.gateway.serving import served
 
@@ -111,9 +113,9 @@ def test_every_view_is_for_everybody(
         assert found.errors + found.refused == []
 
 
-def looked_at(page: Page, picture: Path) -> None:
+def looked_at(page: Page, picture: Path, *, whole: bool = True) -> None:
     """Take a picture, and see that nothing keeps people out and nothing sticks out sideways."""
-    page.screenshot(path=picture, full_page=True)
+    page.screenshot(path=picture, full_page=whole)
     assert picture.stat().st_size > 0
     found = Axe().run(page).response["violations"]
     grave = [
@@ -235,6 +237,62 @@ def test_subwords_say_how_sure_they_are(browser: Browser) -> None:
             page.goto(f"{at.url}/#/learning")
             expect(page.locator(".teach")).to_contain_text("--allow-training")
             assert found.errors == []
+
+
+BOXES = """(all) => all.map((one) => {
+    const { left, top, right, bottom } = one.getBoundingClientRect();
+    return { text: one.textContent.trim(), left, top, right, bottom };
+})"""
+
+
+def boxes(page: Page, of: str) -> list[dict[str, Any]]:
+    """Return where elements are, with their texts."""
+    found: list[dict[str, Any]] = page.locator(of).evaluate_all(BOXES)
+    return found
+
+
+def overlaps(one: dict[str, Any], other: dict[str, Any]) -> bool:
+    return (
+        min(one["right"], other["right"]) - max(one["left"], other["left"]) > 0.5
+        and min(one["bottom"], other["bottom"]) - max(one["top"], other["top"]) > 0.5
+    )
+
+
+@pytest.mark.parametrize("width", SIZES)
+def test_a_vast_column_fits(browser: Browser, tmp_path: Path, width: int) -> None:
+    with served(Vast) as at, tab(browser, width) as found:
+        page = found.page
+        page.goto(f"{at.url}/#/columns/{LONG}")
+        page.get_by_role("button", name="Show more").click()
+        expect(page.locator(".words tbody tr")).to_have_count(256)
+        expect(page.locator(".words .more")).to_contain_text(f"{SIZE - 256:,} more")
+        looked_at(page, tmp_path / f"vast-{width}.png", whole=False)  # the table is long
+        for card, inside in {
+            "section:has(.graph)": ".graph svg, .graph text, .graph rect, header *",
+            ".words": ":is(table, tr, th, td, .leads *, header *)",
+        }.items():
+            (frame,) = boxes(page, card)
+            within = boxes(page, f"{card} :is({inside})")
+            assert len(within) > 20
+            for one in within:
+                assert one["left"] >= frame["left"], one
+                assert one["right"] <= frame["right"], one
+        labels = boxes(page, ".graph text")
+        assert len(labels) == 2 + 16 + 16  # two titles
+        for cells in (labels, boxes(page, ".words tbody :is(th, td)")):
+            clashes = [(one, two) for one, two in pairwise_near(cells) if overlaps(one, two)]
+            assert clashes == []
+        assert found.errors == []
+
+
+def pairwise_near(cells: list[dict[str, Any]]) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+    """Yield pairs of boxes: each with all that begin above its lower edge."""
+    cells = sorted(cells, key=lambda one: float(one["top"]))
+    for at, one in enumerate(cells):
+        for other in cells[at + 1 :]:
+            if other["top"] > one["bottom"]:
+                break
+            yield one, other
 
 
 def escape(page: Page) -> None:

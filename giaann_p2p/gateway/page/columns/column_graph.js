@@ -4,10 +4,10 @@ import { html, useEffect, useRef, useState } from "../shared/libraries.js";
 import { count } from "../shared/format.js";
 import { hrefOf } from "../shared/route.js";
 import { planOf } from "./column_plan.js";
+import { shortened } from "./label.js";
 
 const MOST_WORDS = 16;
 const MOST_TARGETS = 16;
-const LETTER = 7.2; // px of a letter, about: SVG does not shorten texts by itself
 
 export function ColumnGraph({ column }) {
   const place = useRef(null);
@@ -30,7 +30,6 @@ function Picture({ column, width, near, onNear }) {
   const lit = (link) => near === `word:${link.word}` || near === `column:${link.target}`;
   const of = (kind, key) =>
     near === null || near === `${kind}:${key}` || links.some((l) => lit(l) && (kind === "word" ? l.word : l.target) === key);
-  const letters = Math.floor((left - 20) / LETTER);
   const events = (name) => ({
     onMouseEnter: () => onNear(name),
     onFocus: () => onNear(name),
@@ -65,9 +64,10 @@ function Picture({ column, width, near, onNear }) {
         aria-label=${wordSaid(word, column, links)}
         ...${events(`word:${word.key}`)}
       >
+        <title>${word.feature ?? column.concept}</title>
         <rect class="hit" x="4" y=${word.y - 14} width=${left + 4} height="28" rx="6" />
         <text x=${left - 10} y=${word.y} text-anchor="end" dominant-baseline="central">
-          ${shortened(word.feature ?? column.concept, letters)}
+          ${shortened(word.feature ?? column.concept, left - 20)}
         </text>
         <circle cx=${left + 2} cy=${word.y} r="5" />
       </g>`,
@@ -80,10 +80,11 @@ function Picture({ column, width, near, onNear }) {
         aria-label=${`Walk to the column of ${target.name}`}
         ...${events(`column:${target.name}`)}
       >
+        <title>${target.name}</title>
         <rect class="hit" x=${right - 18} y=${target.y - 14} width=${width - right + 17} height="28" rx="6" />
         <circle cx=${right - 8} cy=${target.y} r="5" />
         <text x=${right + 4} y=${target.y} dominant-baseline="central">
-          ${shortened(target.name, Math.floor((width - right - 8) / LETTER))}
+          ${shortened(target.name, width - right - 8)}
         </text>
       </a>`,
     )}
@@ -97,8 +98,6 @@ function curve(x1, y1, x2, y2) {
   return `M${x1} ${y1}C${middle} ${y1} ${middle} ${y2} ${x2} ${y2}`;
 }
 
-const shortened = (text, letters) =>
-  text.length > letters ? `${text.slice(0, Math.max(1, letters - 1))}…` : text;
 
 function wordSaid(word, column, links) {
   const mine = links.filter((link) => link.word === word.key).map((link) => link.target);
