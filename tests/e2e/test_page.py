@@ -214,6 +214,7 @@ def test_a_text_is_taught_and_then_known_and_stays_text(page: Page, swarm: Local
     answered(page, "The gardener of the palace planted a golden")
     expect(page.locator(".answer .text")).to_contain_text("orchid beside the marble fountain")
     answered(page, "The young wizard wrote")
+    expect(page.locator(".answer .text")).to_contain_text("<")  # the prompt has none
     assert page.locator("#page img").count() == 1  # the page's own
     assert page.title() == "Ask · local · giaann"
 
