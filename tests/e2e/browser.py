@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from playwright.sync_api import Browser, Page, sync_playwright
 
@@ -20,9 +21,12 @@ class Tab:
         self.page, self.errors = page, list[str]()
         self.refused = list[str]()
         """Requests without success, which a browser notes whatever the page makes of them."""
+        self.hosts = set[str]()
+        """Whom the page asked for anything, each with its port."""
         page.set_default_timeout(WITHIN)
         page.on("pageerror", lambda error: self.errors.append(str(error)))
         page.on("console", self._note)
+        page.on("request", lambda request: self.hosts.add(urlsplit(request.url).netloc))
 
     def _note(self, message: object) -> None:
         kind, text = getattr(message, "type", ""), getattr(message, "text", "")

@@ -111,6 +111,7 @@ def test_every_view_is_for_everybody(
                 found.page.locator(".token-panel .bars li").first.wait_for()
             looked_at(found.page, tmp_path / f"{view.replace('/', '-')}-{width}-{theme}.png")
         assert found.errors + found.refused == []
+        assert found.hosts == {swarm.peer("gateway-1").listen}
 
 
 def looked_at(page: Page, picture: Path, *, whole: bool = True) -> None:
@@ -217,6 +218,30 @@ def test_a_text_is_taught_and_then_known_and_stays_text(page: Page, swarm: Local
     expect(page.locator(".answer .text")).to_contain_text("<")  # the prompt has none
     assert page.locator("#page img").count() == 1  # the page's own
     assert page.title() == "Ask · local · giaann"
+
+
+def test_a_brain_its_suggestions_and_its_errors_are_for_everybody(
+    browser: Browser, tmp_path: Path
+) -> None:
+    with (
+        Brain(subword_spec()) as brain,
+        served(lambda: BrainBackend(brain, "bees")) as at,
+        tab(browser, 390) as found,
+    ):
+        brain.train(DATA / "quick.txt")
+        page = found.page
+        for view, there in {**VIEWS, "swarm": ".figures", "learning": ".jobs tbody tr"}.items():
+            page.goto(f"{at.url}/#/{view}")
+            page.locator(there).first.wait_for()
+            if view == "columns":
+                page.locator("#noun").press("ArrowDown")
+                page.locator("#nouns li").first.wait_for()
+            looked_at(page, tmp_path / f"brain-{view.replace('/', '-')}.png")
+        page.goto(f"{at.url}/#/columns/zorp")
+        page.locator(".columns .error").wait_for()
+        looked_at(page, tmp_path / "brain-error.png")
+        assert found.errors == []
+        assert found.hosts == {f"127.0.0.1:{at.port}"}
 
 
 def test_subwords_say_how_sure_they_are(browser: Browser) -> None:
