@@ -1,8 +1,11 @@
-"""A backend that shows the page what a small swarm does not have: a vast column."""
+"""Backends that show the page what a small swarm does not have: a vast column, shards that move."""
 
 from giaann_p2p.gateway.views import (
+    PeersNow,
     ShownColumn,
     ShownLead,
+    ShownLoad,
+    ShownPeer,
     ShownWord,
 )
 from tests.unit.gateway.serving import Stub
@@ -36,4 +39,38 @@ def _lead(at: int, lead: int) -> ShownLead:
         concept=f"{(WIDE, LONG)[lead % 2]}_{at + lead}",
         feature=(None, LONG, "by")[lead % 3],
         strength=1e6 / (1 + at + lead),
+    )
+
+
+class Moving(Stub):
+    """A swarm of four shards with one replica: one moves, one is repaired, one moved just now."""
+
+    async def peers(self) -> PeersNow:
+        """Return two storage peers, and what they hold."""
+        shards = [
+            [("anna", "ready"), ("bert", "syncing")],
+            [("bert", "ready")],
+            [("bert", "syncing")],
+            [("anna", "ready"), ("bert", "ready")],
+        ]
+        return PeersNow(peers=[_peer("anna", 2, 0), _peer("bert", 2, 2)], shards=shards)
+
+
+def _peer(name: str, ready: int, syncing: int) -> ShownPeer:
+    return ShownPeer(
+        name=name,
+        role="storage",
+        state="active",
+        room=1,
+        capacity=1,
+        used=0,
+        ready=ready,
+        syncing=syncing,
+        owns=ready,
+        load=ShownLoad(),
+        reads_per_s=0,
+        writes_per_s=0,
+        version=None,
+        since=0,
+        silent=False,
     )

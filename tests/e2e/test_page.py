@@ -19,7 +19,7 @@ from giaann_p2p.local.swarm import LocalSwarm
 from giaann_p2p.model.subwords.spec import subword_spec
 from giaann_p2p.solo.brain import Brain
 from tests.e2e.browser import SIZES, WITHIN, chromium, tab
-from tests.e2e.page_stubs import LONG, SIZE, Vast
+from tests.e2e.page_stubs import LONG, SIZE, Moving, Vast
 from tests.helpers import DATA
 from tests.unit.gateway.serving import served
 
@@ -319,6 +319,20 @@ def pairwise_near(cells: list[dict[str, Any]]) -> Iterator[tuple[dict[str, Any],
             if other["top"] > one["bottom"]:
                 break
             yield one, other
+
+
+def test_what_is_repaired_and_what_moves_is_told_apart(browser: Browser) -> None:
+    with served(Moving) as at, tab(browser) as found:
+        page = found.page
+        page.goto(at.url)
+        expect(page.locator(".repair > p")).to_have_text("3 of 4 replicas ready, 1 being copied")
+        expect(page.locator(".repair .copying li")).to_have_text("bert 1 to go")
+        expect(page.locator(".moves > p")).to_have_text(
+            "1 copy on the way to new owners; the old ones serve until then, "
+            "and 1 old copy not dropped yet"
+        )
+        expect(page.locator(".moves .copying li")).to_have_text("bert 1 to go")
+        assert found.errors == []
 
 
 def escape(page: Page) -> None:

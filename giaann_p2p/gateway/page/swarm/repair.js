@@ -1,18 +1,20 @@
-// How far copying is: replicas that are ready, of those that there should be.
+// How far repair is: replicas that are ready, of those that there should be.
 import { html } from "../shared/libraries.js";
 import { count } from "../shared/format.js";
 import { Meter } from "../shared/meter.js";
-import { totalsOf } from "./shard_map.js";
+import { copiesOf, sumOf } from "./copies.js";
+import { Copying } from "./copying.js";
 
 export function Repair({ shards, replicas, peers }) {
   const wanted = shards.length * replicas;
-  const { ready, syncing, cold } = totalsOf(shards, replicas);
-  const there = Math.min(ready, wanted);
-  const copying = peers.filter((one) => one.syncing && !one.silent);
+  const there = shards.reduce((sum, holders) => sum + Math.min(replicas, holding(holders, "ready")), 0);
+  const cold = shards.reduce((sum, holders) => sum + holding(holders, "cold"), 0);
+  const { repairs } = copiesOf(shards, replicas);
+  const going = sumOf(repairs);
   return html`<section class="card repair" aria-labelledby="repair-title">
     <header>
       <h2 id="repair-title">Repair</h2>
-      <p class="muted">${state(there, wanted, syncing)}</p>
+      <p class="muted">${state(there, wanted, going)}</p>
     </header>
     <${Meter}
       share=${wanted ? there / wanted : 0}
@@ -20,28 +22,17 @@ export function Repair({ shards, replicas, peers }) {
       tone=${there < wanted ? "fair" : "good"}
     />
     <p>
-      <strong>${count(there)}</strong> of ${count(wanted)} replicas ready${syncing
-        ? `, ${count(syncing)} being copied`
+      <strong>${count(there)}</strong> of ${count(wanted)} replicas ready${going
+        ? `, ${count(going)} being copied`
         : ""}${cold ? `, ${count(cold)} on disk, about to be loaded` : ""}
     </p>
-    ${copying.length > 0 &&
-    html`<ul class="copying">
-      ${copying.map(
-        (one) => html`<li key=${one.name}>
-          <code>${one.name}</code>
-          <${Meter}
-            share=${one.ready / (one.ready + one.syncing)}
-            label=${`Copied by ${one.name}`}
-            tone="fair"
-          />
-          <span>${count(one.syncing)} to go</span>
-        </li>`,
-      )}
-    </ul>`}
+    <${Copying} copies=${repairs} peers=${peers} tone="fair" />
   </section>`;
 }
 
-function state(there, wanted, syncing) {
-  if (syncing) return "copying";
+const holding = (holders, state) => holders.filter(([, one]) => one === state).length;
+
+function state(there, wanted, going) {
+  if (going) return "copying";
   return there < wanted ? "waits for peers with room" : "nothing to do";
 }

@@ -79,7 +79,7 @@ function worst(states) {
   return states.includes("missing") ? "thin" : "whole";
 }
 
-export function totalsOf(shards, replicas) {
+function totalsOf(shards, replicas) {
   const totals = Object.fromEntries(BARS.map((state) => [state, 0]));
   for (const holders of shards) {
     for (const state of barsOf(holders, replicas)) totals[state] += 1;

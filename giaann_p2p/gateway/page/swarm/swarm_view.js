@@ -2,6 +2,7 @@
 import { html, useState } from "../shared/libraries.js";
 import { useFeed } from "../shared/feed.js";
 import { BrainSummary } from "./brain_summary.js";
+import { Moves } from "./moves.js";
 import { PeersTable } from "./peers_table.js";
 import { RateChart } from "./rate_chart.js";
 import { Repair } from "./repair.js";
@@ -39,7 +40,10 @@ export function SwarmView() {
             <${Rate} name="writes" title="Writes a second" note="all storage peers" rates=${rates} />
             <${Tokens} rates=${rates} />
           </div>
-          <${Repair} shards=${peers.shards} replicas=${info.replicas} peers=${peers.peers} />
+          <div class="copies">
+            <${Repair} shards=${peers.shards} replicas=${info.replicas} peers=${peers.peers} />
+            <${Moves} shards=${peers.shards} replicas=${info.replicas} peers=${peers.peers} />
+          </div>
         `}
   </div>`;
 }
