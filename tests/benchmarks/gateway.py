@@ -26,8 +26,9 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from giaann_p2p.cli.pictures.option import picture_file
 from giaann_p2p.client.swarm import AsyncSwarm
-from giaann_p2p.errors import PromptError
+from giaann_p2p.errors import PromptError, UsageError
 from giaann_p2p.gateway.asking import asked, events
 from giaann_p2p.gateway.server import allow_files
 from giaann_p2p.gateway.whereabouts import Whereabouts
@@ -45,6 +46,14 @@ _COMING = 50
 Ask = Callable[[str], Coroutine[Any, Any, int]]
 
 
+def _picture(name: str) -> Path:
+    """Return the file to draw into, checked before minutes are spent on the figures."""
+    try:
+        return picture_file(name)
+    except UsageError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
 def main() -> None:
     """Measure, and print the figures."""
     options = argparse.ArgumentParser(prog="python -m tests.benchmarks.gateway")
@@ -52,7 +61,9 @@ def main() -> None:
     options.add_argument("--seconds", type=float, default=60.0, help="how long they go on")
     options.add_argument("--listeners", type=int, default=1000, help="idle listeners to events")
     options.add_argument("--prompts", type=int, default=20, help="`giaann prompt` each way")
-    options.add_argument("--picture", type=Path, help="draw each second of the streams: FILE.svg")
+    options.add_argument(
+        "--picture", type=_picture, help="draw each second of the streams: FILE.svg"
+    )
     given = options.parse_args()
     allow_files(given.streams + given.listeners)
     with LocalSwarm(storages=1, computes=1, gateways=1, replicas=1, shards=16) as swarm:

@@ -22,7 +22,7 @@ def pyplot() -> Any:  # noqa: ANN401  (it may not be installed)
         import matplotlib as mpl
         from matplotlib import pyplot
     except ImportError:
-        raise SystemExit("--svg needs matplotlib: pip install matplotlib") from None
+        raise SystemExit("--svg needs matplotlib: pip install 'giaann-p2p[pictures]'") from None
     mpl.use("svg")
     mpl.rcParams |= {"svg.fonttype": "none", "svg.hashsalt": "accuracy", "font.size": 9}
     return pyplot

@@ -64,5 +64,5 @@ def test_a_small_text_is_measured() -> None:
 
 def test_without_matplotlib_it_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(SystemExit, match="pip install matplotlib"):
+    with pytest.raises(SystemExit, match=r"pip install 'giaann-p2p\[pictures\]'"):
         pyplot()

@@ -1,8 +1,11 @@
 """The picture of what a gateway says and takes while many streams go on."""
 
+import sys
 from pathlib import Path
 
-from tests.benchmarks.gateway import each_second
+import pytest
+
+from tests.benchmarks.gateway import each_second, main
 from tests.benchmarks.gateway_plot import _averaged, draw_streams
 
 
@@ -20,3 +23,13 @@ def test_tokens_are_averaged_over_some_seconds() -> None:
 
 def test_the_tokens_of_each_second_are_what_was_said_meanwhile() -> None:
     assert each_second([0, 40, 40, 120]) == [40, 0, 80]
+
+
+def test_without_matplotlib_it_says_what_to_install_before_it_measures(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    monkeypatch.setattr(sys, "argv", ["gateway", "--picture", str(tmp_path / "gateway.svg")])
+    with pytest.raises(SystemExit, match="2"):
+        main()
+    assert "pip install 'giaann-p2p[pictures]'" in capsys.readouterr().err
