@@ -1,6 +1,8 @@
 """`giaann status` and `giaann fsck`, as a user of a swarm of real processes runs them."""
 
 import json
+import os
+import pty
 import re
 import shlex
 import subprocess
@@ -14,6 +16,8 @@ from tests.cli.living import SHARDS, Running
 
 HEAD = "peer role state ready syncing owns used of reads/s writes/s"
 SWARM = "kntjcgdvmvcstxwyzwhfjbrhfwzhci2hwxinfzz5xel3n55xkkfq"
+UP, CURSOR = "\x1b[1A", "\x1b[?25h"
+"""What moves a terminal's cursor up a line, and what shows it again."""
 NOBODY = "12D3KooWCocgU7xjjKSfjcJvxnTj8ChMyRgLBQ7AAYK2GBf5X1Tn"
 
 
@@ -28,6 +32,37 @@ def test_status_of_a_healthy_swarm(giaann: Run, swarm: Running) -> None:
     assert verdict == (
         "bees: healthy. 2 storage peers; 4 shards, 2 replicas of each wanted, 2 or more ready"
     )
+
+
+def test_status_is_drawn_again_on_a_terminal_until_ctrl_c(swarm: Running) -> None:
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        # its controlling terminal, which makes a signal of Ctrl-C
+        ["setsid", "--ctty", *GIAANN, "status", "--watch", "--join", swarm.link],
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        env={**os.environ, "TERM": "xterm", "COLUMNS": "120", "LINES": "40"},
+    )
+    os.close(theirs)
+    seen, pressed = "", False
+    while True:
+        try:
+            seen += os.read(ours, 1 << 16).decode(errors="replace")
+        except OSError:  # the command has ended
+            break
+        if not pressed and seen.count("bees: healthy.") == 2:
+            os.write(ours, b"\x03")
+            pressed = True
+    os.close(ours)
+    assert process.wait() == 130
+    first, again = seen.split("bees: healthy.")[:2]
+    assert UP in again  # over the table before, not below it
+    for drawn in first, again:
+        assert len(re.findall(r"storage +active", drawn)) == 2
+    assert "giaann: interrupted" in seen
+    assert seen.rindex(CURSOR) > seen.rindex("bees: healthy.")
+    assert "Traceback" not in seen
 
 
 def test_status_for_programs(giaann: Run, swarm: Running) -> None:
