@@ -40,6 +40,7 @@ DROPPED = """(onto) => {
     return document.querySelector(onto).dispatchEvent(drop);
 }"""
 """Drops a file; returns whether the browser may do as usual: show the file instead of the page."""
+WHOLE = "(one) => one.scrollHeight <= one.clientHeight"
 VIEWS = {
     "swarm": ".shard",
     "ask": "#prompt",
@@ -180,6 +181,18 @@ def test_errors_are_words(page: Page, swarm: LocalSwarm) -> None:
     page.unroute("**/api/prompt")
 
 
+def test_words_that_were_never_learned_are_named_with_their_noun(browser: Browser) -> None:
+    begun = json.dumps({"completion": "", "unknown": ["zorp", "worker/in", "worker/the"]})
+    body = f"event: begun\ndata: {begun}\n\nevent: done\ndata: {{}}\n\n"
+    with served() as at, tab(browser) as found:
+        found.page.route("**/api/prompt", lambda route: route.fulfill(body=body))
+        found.page.goto(f"{at.url}/#/ask")
+        found.page.fill("#prompt", PROMPT)
+        found.page.keyboard.press("Enter")
+        told = "Never learned: zorp; in, the near worker."
+        expect(found.page.locator(".answer")).to_contain_text(told)
+
+
 def test_a_column_is_found_and_walked(page: Page, swarm: LocalSwarm) -> None:
     show(page, swarm, "columns")
     nouns = page.locator(".nouns li").all_inner_texts()
@@ -235,7 +248,8 @@ def test_a_brain_its_suggestions_and_its_errors_are_for_everybody(
             page.locator(there).first.wait_for()
             if view == "columns":
                 page.locator("#noun").press("ArrowDown")
-                page.locator("#nouns li").first.wait_for()
+                page.locator("#nouns li").nth(11).wait_for()
+                assert page.locator(".suggestions").evaluate(WHOLE)
             looked_at(page, tmp_path / f"brain-{view.replace('/', '-')}.png")
         page.goto(f"{at.url}/#/columns/zorp")
         page.locator(".columns .error").wait_for()
