@@ -178,7 +178,8 @@ def test_totals_say_which_sentences_do_not_count(giaann: Run, db: Path, tmp_path
 
 def test_info_tells_what_it_holds(giaann: Run, db: Path, text: Path) -> None:
     info = json.loads(giaann("solo", "info", "--db", db, "--json").stdout)
-    assert info["texts"] == [{"name": str(text), "epoch": 1, "chunks": 1, "complete": True}]
+    told = {"name": str(text), "epoch": 1, "chunks": 1, "complete": True, "foreign": False}
+    assert info["texts"] == [told]
     lines = giaann("solo", "info", "--db", db).stdout
     assert info["digest"] in lines
     assert f"{info['connections']:,} connections" in lines
