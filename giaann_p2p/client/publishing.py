@@ -6,7 +6,7 @@
 2. This client signs each chunk as its author, as a compute peer does. Where the swarm requires that
    several peers agree on a chunk, nothing can be published, because only a text can be learned by
    others again.
-3. What both the brain and the swarm have learned would count twice. So the owners are asked first
+3. Knowledge that the brain and the swarm share would count twice. So the owners are asked first
    for the brain's texts, and for the jobs as which earlier states of the brain were published,
    because nobody can tell what it has learned since. If they know any, nothing is published, unless
    the user insists.

@@ -1,4 +1,4 @@
-"""What the events of `/api` tell, as their JSON is: for the OpenAPI document.
+"""The JSON of the events of `/api`, as types for the OpenAPI document.
 
 The events are written elsewhere, field by field, because many of them are sent a second. A test
 reads them back by these types.
@@ -15,7 +15,7 @@ from giaann_p2p.model.said import Stopped
 
 
 class TokenCost(msgspec.Struct, kw_only=True):
-    """What a token took, where it was computed."""
+    """The cost of a token at the peer that computed it."""
 
     ms: float
     waited_ms: float
@@ -43,7 +43,7 @@ class AnswerBegun(msgspec.Struct, kw_only=True):
     cost: TokenCost | None
     """The cost of reading the prompt; None if that is not known."""
     lost: str | UnsetType = UNSET
-    """What the swarm has lost of what it knew; there only if it has lost something."""
+    """What the swarm has lost; absent if it has lost nothing."""
 
 
 class AnswerToken(msgspec.Struct, kw_only=True):

@@ -86,7 +86,7 @@ class Placing(Protocol):
 
 
 class SignOfLife(msgspec.Struct, frozen=True):
-    """What a merged record shows: that its peer lives, and perhaps what it newly says."""
+    """A merged record or pulse: its peer is alive, and its announcement may be new."""
 
     said: Announcement
     is_new: bool

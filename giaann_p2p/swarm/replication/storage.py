@@ -44,7 +44,7 @@ from giaann_p2p.swarm.wire.withdrawal_filter import Search, WithdrawalFilter
 
 
 class _PlacedOn(NamedTuple):
-    """What decides which shards are this peer's: `standing` only those beside their owners."""
+    """The inputs of a placement; `standing` affects only what is held beside the owners."""
 
     members: Mapping[Peer, int]
     named: Named
