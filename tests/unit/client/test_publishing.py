@@ -100,6 +100,7 @@ def test_a_brain_that_has_grown_is_not_counted_twice_unless_wanted() -> None:
     async def story(town: Town) -> None:
         client, grown = await begun(town), brain()
         first = await publish(visiting(client), grown)
+        assert await publish(visiting(client), grown) == first._replace(pushed=0)
         grown.apply([lesson(len(CHUNKS), grown.limits)])
         with pytest.raises(UsageError, match=f"knew earlier, .* as job {first.job}; train"):
             await publish(visiting(client), grown)
