@@ -27,6 +27,9 @@ from giaann_p2p.swarm.wire.shardset import packed, unpacked
 
 _KEPT = 600.0
 """Seconds for which a delta is kept at most."""
+_UNPACKED = 15.0
+"""Seconds after which it is kept packed only, at a tenth of the memory: by then most holders have
+fetched their rows, and for a late one it is unpacked again."""
 _MOST = 64
 """Maximum number of deltas of senders with standing, and as many of all others."""
 _PART = 8
@@ -74,16 +77,23 @@ class CarriedDelta:
         named = packed(shards, self._checks.layout.shards)
         return Piece(self.carry.job, self.carry.chunk, named, encode(part), seal)
 
+    def repack(self) -> None:
+        """Free the memory of the unpacked delta; an error is remembered."""
+        if isinstance(self._unpacked, _Unpacked):
+            self._unpacked = None
+
     def _rows(self) -> _Unpacked:
         """Unpack the delta, or fail to, once."""
-        if self._unpacked is None:
+        found = self._unpacked  # the other thread may repack it meanwhile
+        if found is None:
             try:
-                self._unpacked = self._unpack()
+                found = self._unpack()
             except DamagedError as error:
-                self._unpacked = error
-        if isinstance(self._unpacked, DamagedError):
-            raise DamagedError(str(self._unpacked))
-        return self._unpacked
+                found = error
+            self._unpacked = found
+        if isinstance(found, DamagedError):
+            raise DamagedError(str(found))
+        return found
 
     def _unpack(self) -> _Unpacked:
         layout = self._checks.layout
@@ -126,10 +136,13 @@ class CarriedDeltas:
         half[key] = new
 
     def expire(self, now: float) -> None:
-        """Forget the deltas that were kept long enough."""
+        """Repack and forget the deltas that were kept long enough for it."""
         for half in self._of.values():
-            for key in [key for key, one in half.items() if now >= one.since + _KEPT]:
-                del half[key]
+            for key, one in list(half.items()):
+                if now >= one.since + _KEPT:
+                    del half[key]
+                elif now >= one.since + _UNPACKED:
+                    one.repack()
 
     def piece(self, sender: Peer, job: bytes, chunk: int, shards: Shards) -> Piece:
         """Return the rows of some shards of a delta that a sender has carried here.

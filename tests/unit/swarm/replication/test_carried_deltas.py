@@ -127,6 +127,31 @@ def test_it_is_kept_for_some_minutes() -> None:
     assert chunks(kept) == []
 
 
+@pytest.mark.parametrize(("seconds", "times"), [(module._UNPACKED - 1, 1), (module._UNPACKED, 2)])
+def test_it_is_packed_again_after_some_seconds_and_unpacked_for_a_late_holder(
+    monkeypatch: pytest.MonkeyPatch, seconds: float, times: int
+) -> None:
+    unpacked = counted_unpacking(monkeypatch)
+    kept = CarriedDeltas(CHECKS, 1 << 30)
+    kept.keep(carry(3), AUTHOR, True, NOW)
+    early = kept.piece(AUTHOR, JOB, 3, WHOLE[:2])
+    kept.expire(NOW + seconds)
+    assert kept.piece(AUTHOR, JOB, 3, WHOLE[:2]) == early
+    assert len(unpacked) == times
+
+
+def counted_unpacking(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
+    """Return the list of what is unpacked from now on."""
+    unpacked, decode = list[bytes](), module.decode
+
+    def counted(parcel: bytes, limits: Limits) -> Delta:
+        unpacked.append(parcel)
+        return decode(parcel, limits)
+
+    monkeypatch.setattr(module, "decode", counted)
+    return unpacked
+
+
 def size_of(chunk: int) -> int:
     one = carry(chunk)
     return carried_size(one.parcel, one.seal)
@@ -246,20 +271,15 @@ def test_what_is_malformed_is_refused_at_once_or_when_it_is_unpacked(parcel: byt
 
 
 def test_what_is_malformed_is_unpacked_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    kept, good, tried = CarriedDeltas(CHECKS, 1 << 30), carry(1), list[bytes]()
+    kept, good = CarriedDeltas(CHECKS, 1 << 30), carry(1)
     cut_off = Carry(JOB, 1, good.shards, good.parcel[:-1], good.seal)
     kept.keep(cut_off, AUTHOR, True, NOW)
-    decode = module.decode
-
-    def counted(parcel: bytes, limits: Limits) -> Delta:
-        tried.append(parcel)
-        return decode(parcel, limits)
-
-    monkeypatch.setattr(module, "decode", counted)
-    for _ in range(3):
+    unpacked = counted_unpacking(monkeypatch)
+    for seconds in range(0, 60, 20):
         with pytest.raises(DamagedError, match="checksum"):
             kept.piece(AUTHOR, JOB, 1, WHOLE[:3])
-    assert len(tried) == 1
+        kept.expire(NOW + seconds)
+    assert len(unpacked) == 1
 
 
 def test_other_rows_than_were_signed_are_not_passed_on() -> None:
