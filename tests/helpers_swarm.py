@@ -6,11 +6,12 @@ from typing import TypeVar
 import numpy as np
 
 from giaann_p2p.errors import GiaannError
-from giaann_p2p.model.manner import Beam, Manner, Timing
+from giaann_p2p.model.manner import Beam, Manner
 from giaann_p2p.model.rows import Name
 from giaann_p2p.model.said import Token
 from giaann_p2p.model.subwords.basis import Basis
 from giaann_p2p.model.subwords.said import SubwordToken
+from giaann_p2p.model.tier import Tier
 from giaann_p2p.sim.lessons import SPEC, Lessons
 from giaann_p2p.store.applied import Applied
 from giaann_p2p.store.layout import Layout, Shards
@@ -376,7 +377,7 @@ def states(replicas: Replicas) -> str:
 
 
 SHARDS_OF_ALL = packed(shards(*range(SHARDS)), SHARDS)
-TOKEN = Token(" honey", "honey", Name("bee", "honey"), Timing.SEQ, 1.5, 7)
+TOKEN = Token(" honey", "honey", Name("bee", "honey"), Tier.SEQ, 1.5, 7, 0.5)
 SUBWORD = SubwordToken(" honey", " honey", Name(" bee", " honey"), Basis.RECALL, 1.5, 2, 0.75)
 PART = shards(1, 2)
 ROOT = LESSONS.tree(1).root

@@ -138,7 +138,7 @@ def token_line(token: "Token | SubwordToken") -> str:
 def nothing_line(answer: "Generation", timing: str) -> str:
     """Return a line that says that there is no answer, with the prompt's unknown words."""
     unknown = f"; never learned: {', '.join(answer.unknown)}" if answer.unknown else ""
-    return f"nothing comes to mind (timing {timing}){unknown}"
+    return f"the answer is empty (timing {timing}){unknown}"
 
 
 def stats_json(answer: "Answer") -> dict[str, Any]:

@@ -62,7 +62,8 @@ async def thinking(visiting: Session, device: torch.device) -> AsyncIterator[Thi
     """Yield a `Thinking` over the rows that a session reads, with a row cache of 256 MiB."""
     reading = visiting.reading
     rows = RowCache(reading.rows, _CACHE_BYTES, received=lambda: reading.calls.bytes_in)
-    ready = Thinking(rows, profile_of(visiting.manifest.spec, device))
+    profile = profile_of(visiting.manifest.spec, device)
+    ready = Thinking(rows, profile, frequent=reading.nouns.most)
     try:
         yield ready
     finally:

@@ -55,11 +55,14 @@ class AnswerToken(msgspec.Struct, kw_only=True):
     feature: str | None
     timing: str
     tier: str
+    """What spoke for the token: of subwords `recall`, `own rows`, `any column` or `no evidence`; of
+    words a timing, or one of the last three."""
     score: float
     candidates: int
     cost: TokenCost
     probability: float | UnsetType = UNSET
-    """Only of a model of subwords."""
+    """The share of the token in the odds of all candidates; of a model of words, in how often they
+    followed the word before. A peer of an earlier release does not say it."""
     rivals: list[TokenRival] | UnsetType = UNSET
     """Only of a model of subwords, if they were asked for with `explain`."""
 

@@ -214,6 +214,6 @@ def _refuse_drawing(options: _Options) -> None:
 
 
 def require_probabilities(profile: str, field: str, wanted: bool) -> None:
-    """Raise BadField if probabilities are wanted of a model that has none."""
+    """Raise BadField if logarithms of probabilities are wanted of a model of words."""
     if wanted and profile == "words":
-        raise BadField(f"{field}: this model has words, which have no probability", field)
+        raise BadField(f"{field}: this model has words, which are not drawn by probability", field)

@@ -8,11 +8,9 @@ it may be incomplete, and has the shard listed again soon: an outage must not ou
 import asyncio
 
 from giaann_p2p.client.session import Session
-from giaann_p2p.errors import MessageError, PeerError, UsageError
 from giaann_p2p.gateway.noun_index import NounIndex
 from giaann_p2p.gateway.views import Found
-from giaann_p2p.swarm.wire.identity import Peer
-from giaann_p2p.swarm.wire.messages import MOST_NOUNS, AskNouns, Nouns, Refusal, decode, encode
+from giaann_p2p.node.reading.noun_lists import nouns_of
 
 _REFRESH = 60.0
 """Seconds for which a list is used; it is made anew only while somebody searches."""
@@ -21,12 +19,8 @@ _AGAIN = 2.0
 listing may take many seconds, and searches come with every key that somebody presses."""
 _WAIT = 10.0
 """Seconds that a search waits for a list while there is none at all."""
-_WITHIN = 5.0
-"""Timeout of one request, in seconds."""
 _AT_ONCE = 8
 """Maximum number of shards asked for at once."""
-_MOST = 1 << 21
-"""Maximum number of nouns that are listed, so that no peer fills the memory with invented ones."""
 
 
 class SwarmNouns:
@@ -68,7 +62,11 @@ class SwarmNouns:
 
         async def listed(shard: int) -> dict[str, int] | None:
             async with turns:
-                return await nouns_of(session, shard)
+                peers, shards = (
+                    session.around.ready(shard, session.now),
+                    session.manifest.layout.shards,
+                )
+                return await nouns_of(session.place.transport, peers, shard, shards)
 
         answers = await asyncio.gather(*map(listed, shards))
         found = {at: one for at, one in zip(shards, answers, strict=True) if one is not None}
@@ -88,34 +86,3 @@ def _note(lacking: int, shards: int) -> str:
         f"{lacking} of {shards} shards could not be listed just now, and their nouns may be missing"
         " or old: no peer serves these shards, or only peers of an earlier release do"
     )
-
-
-async def nouns_of(session: Session, shard: int) -> dict[str, int] | None:
-    """Return the nouns of a shard with their counts; None if no peer that serves it lists them."""
-    for peer in session.around.ready(shard, session.now):
-        try:
-            return await _listed_by(session, peer, shard)
-        except PeerError:
-            continue
-        except UsageError:  # the session ended meanwhile
-            return None
-    return None
-
-
-async def _listed_by(session: Session, peer: Peer, shard: int) -> dict[str, int]:
-    """Ask one peer for a shard's nouns, page by page; PeerError if it does not send them."""
-    found, after = dict[str, int](), ""
-    for _ in range(max(1, _MOST // MOST_NOUNS // session.manifest.layout.shards)):
-        question = encode(AskNouns(shard, after))
-        answer = decode(await session.place.transport.call(peer, question, timeout=_WITHIN))
-        if not isinstance(answer, Nouns):
-            why = answer.reason if isinstance(answer, Refusal) else "unexpected answer"
-            raise MessageError(why)
-        names = answer.names
-        if not names:
-            break
-        if len(names) != len(answer.counts) or names != sorted(set(names)) or names[0] <= after:
-            raise MessageError("a page of nouns is not in order")
-        found |= zip(names, answer.counts, strict=True)
-        after = names[-1]
-    return found

@@ -3,11 +3,15 @@
 All of it is `Steps` (see `rows`): a brain runs them with the rows of its store, a compute peer with
 those of a swarm. An answer that was begun elsewhere can be continued: the same rows yield the same
 tokens.
+
+An answer is never empty, if anything was learned: if activation leads to no first token, counts
+choose it (see `back_off`). After that it ends where activation ends.
 """
 
 from collections.abc import Sequence
 
 from giaann_p2p.errors import PromptError
+from giaann_p2p.model import back_off
 from giaann_p2p.model.activation import Batch
 from giaann_p2p.model.board import ONE
 from giaann_p2p.model.generate import Mind, Taken, next_token, read
@@ -18,6 +22,7 @@ from giaann_p2p.model.prompt import checked_prompt
 from giaann_p2p.model.render import Renderer
 from giaann_p2p.model.rows import Neuron, Row, Steps
 from giaann_p2p.model.said import Stopped, Token
+from giaann_p2p.model.tier import Tier
 
 _READ_AT_ONCE = 64
 """The number of rows read at once for tokens said elsewhere: a client may send many, and rows may
@@ -37,17 +42,24 @@ class Continuation:
         self.stopped: Stopped | None = None
         """The reason why the answer has ended; None until then."""
         self._mind = Mind(batch, manner.timings(), manner.variant)
+        self._spec = batch.spec
         self._beam, self._left = manner.beam, manner.max_tokens
         self._renderer = Renderer(prompt)
+        self._begun = False
+        """Whether the answer has a token."""
+        self._last: list[str] = []
+        """The last words of the prompt, the last one first."""
+        self._in_column = False
+        """Whether these are in columns, as a noun of their sentence names one."""
 
     def begin(self, sentences: list[PromptSentence], said: Sequence[Neuron] = ()) -> Steps[None]:
         """Hear the parsed prompt, and the tokens of the answer that were said elsewhere."""
         heard = yield from listen(self._mind, sentences)
         if not heard.names:
             checked_prompt(self.prompt)
-            raise PromptError(
-                "the prompt names no concept: it needs at least one noun to start from"
-            )
+        words = sentences[-1].words if sentences else []
+        self._last = [word.text for word, _ in words[-back_off.WORDS :]][::-1]
+        self._in_column = any(name is not None for _, name in words)
         self.unknown = heard.unknown
         self.completion = self._renderer.complete(heard.rest)
         for at in range(0, len(said), _READ_AT_ONCE):
@@ -62,6 +74,7 @@ class Continuation:
         self._mind.hear(row)
         self._renderer.append(row.name.word)
         self._left -= 1
+        self._begun = True
 
     def prefetch(self, wanted: bool) -> None:
         """Have the next token come with guesses for `foreseen`; never with a beam, which takes many
@@ -87,13 +100,30 @@ class Continuation:
             self.stopped = "limit"
             return None
         taken = yield from next_token(self._mind, self._beam)
-        if taken is None:
+        token = self._told(taken) if taken else (yield from self._guessed())
+        if token is None:
             self.stopped = "end"
             return None
         self._left -= 1
-        return self._told(taken)
+        self._begun = True
+        return token
+
+    def _guessed(self) -> Steps[Token | None]:
+        """Return the token that counts choose; None if the answer has begun, for it may end."""
+        if self._begun or self.completion:
+            return None
+        own = self._mind.latest(back_off.WORDS) if self._in_column else []
+        guess = yield from back_off.guessed(own, self._last, self._spec)
+        (row,) = yield from read(self._mind, [guess.neuron])
+        if row is None:
+            return None  # its column was lost
+        self._mind.hear(row)
+        text = self._renderer.append(row.name.word)
+        counted = guess.candidates, guess.probability
+        return Token(text, row.name.word, row.name, guess.tier, 0.0, *counted)
 
     def _told(self, taken: Taken) -> Token:
         name, choice = taken
         text = self._renderer.append(name.word)
-        return Token(text, name.word, name, choice.timing, choice.score / ONE, choice.candidates)
+        tier, score = Tier(choice.timing), choice.score / ONE
+        return Token(text, name.word, name, tier, score, choice.candidates, choice.probability)

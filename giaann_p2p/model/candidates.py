@@ -57,6 +57,10 @@ class Candidates:
         row, index = self.wiring.row, self.index[at]
         return Neuron(int(row.target_concept[index]), int(row.target_feature[index]))
 
+    def share(self, at: int) -> float:
+        """Return the share of a position in the strengths of all adjacent connections."""
+        return int(self.strength[at]) / int(self.strength.sum())
+
     def neurons(self) -> list[Neuron]:
         """Return all neurons, in order of position."""
         return neurons_at(self.wiring, self.index)

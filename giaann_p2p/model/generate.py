@@ -27,6 +27,9 @@ class Choice(NamedTuple):
     """The score of the neuron, in units of ONE."""
     candidates: int
     """The number of candidates that the neuron was chosen from."""
+    probability: float
+    """The neuron's share of how often the candidates followed the word heard last. It does not
+    decide: the score does."""
 
 
 class Taken(NamedTuple):
@@ -90,6 +93,10 @@ class Mind:
     def known(self, neuron: Neuron) -> Row | None:
         """Return a row that was read before; None if it was not."""
         return self._known.get(neuron)
+
+    def latest(self, most: int) -> list[Row]:
+        """Return the rows of the tokens heard last, the last one first."""
+        return self._heard.rows[-most:][::-1]
 
     def know(self, row: Row) -> None:
         """Note a row that was read."""
@@ -250,6 +257,12 @@ def _best(mind: Mind, most: int) -> Steps[list[Choice]]:
         return []
     timing, candidates = found
     return [
-        Choice(candidates.neuron(at), timing, int(candidates.score[at]), len(candidates))
+        Choice(
+            candidates.neuron(at),
+            timing,
+            int(candidates.score[at]),
+            len(candidates),
+            candidates.share(at),
+        )
         for at in candidates.ranked(most).tolist()
     ]

@@ -8,9 +8,10 @@ yielded as well, as `Work`.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Generator, Sequence, Set
-from dataclasses import dataclass
+from collections.abc import Generator, Iterable, Iterator, Sequence, Set
+from dataclasses import dataclass, replace
 from functools import cached_property
+from heapq import nsmallest
 from itertools import islice
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
@@ -111,10 +112,24 @@ def empty_row(neuron: Neuron, name: Name) -> Row:
 
 
 class Question(NamedTuple):
-    """The neurons whose rows are requested; with `names_only` a row needs only the right name."""
+    """The neurons whose rows are requested; with `names_only` a row needs only the right name.
+
+    With `frequent`, these are no neurons, but so many of the most frequent nouns: see `noun_rows`.
+    """
 
     neurons: Sequence[Neuron]
     names_only: bool = False
+    frequent: int = 0
+
+
+def noun_rows(nouns: Iterable[tuple[str, int]], most: int) -> "list[Row | None]":
+    """Return the most frequent of some nouns, given with their counts, the most frequent first.
+
+    The rows have no connections. Nouns that occur equally often are in the order of their names.
+    """
+    best = nsmallest(most, nouns, key=lambda noun: (-noun[1], noun[0]))
+    names = [(Name(name, None), count) for name, count in best]
+    return [replace(empty_row(name.neuron, name), count=count) for name, count in names]
 
 
 class Work(ABC):
@@ -141,7 +156,10 @@ class Rows(Protocol):
     """A holder of rows."""
 
     def read(self, question: Question) -> Answer:
-        """Return the neurons' rows, in order; None for a neuron that never occurred."""
+        """Return the neurons' rows, in order; None for a neuron that never occurred.
+
+        With `frequent`, return the most frequent nouns instead.
+        """
         ...
 
 
@@ -230,9 +248,18 @@ class DeltaRows:
 
     def read(self, question: Question) -> Answer:
         """Return the rows asked for."""
+        if question.frequent:
+            return noun_rows(self._nouns(), question.frequent)
         if question.names_only:
             return [self._name_of(neuron) for neuron in question.neurons]
         return [self._read(neuron) for neuron in question.neurons]
+
+    def _nouns(self) -> Iterator[tuple[str, int]]:
+        """Return the nouns that occurred, with their counts."""
+        names, count = self._delta.names, self._delta.count
+        for (concept, feature), at in self._at.items():
+            if feature == PRIME:
+                yield names[concept], int(count[at])
 
     def _name(self, neuron: Neuron) -> Name:
         names = self._delta.names

@@ -4,24 +4,28 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
-from giaann_p2p.model.manner import Timing
 from giaann_p2p.model.rows import Name
 from giaann_p2p.model.subwords.said import SubwordToken
+from giaann_p2p.model.tier import Tier
 
 Stopped = Literal["end", "limit"]
 
 
 class Token(NamedTuple):
-    """A word of an answer, with its timing and score."""
+    """A word of an answer, with what it rests on, its score and its probability."""
 
     text: str
     """The string that the token appends to the text, including the space before it."""
     word: str
     name: Name
-    timing: Timing
+    timing: Tier
+    """What it rests on: a timing, or counts alone."""
     score: float
+    """The sum of its activation; 0 if counts chose it."""
     candidates: int
     """The number of candidates that the token was chosen from."""
+    probability: float
+    """Its share of how often the candidates followed the last word, or of their occurrences."""
 
 
 AnyToken = Token | SubwordToken
@@ -40,7 +44,7 @@ class Generation:
     """The neurons of the prompt that were never learned: `zorp` for a noun, `company/the` for a
     word of its column."""
     stopped: Stopped = "end"
-    """The reason why the answer ended: `end` (no candidate is left) or `limit` (max_tokens)."""
+    """The reason why the answer ended: `end` (nothing follows) or `limit` (max_tokens)."""
 
     @property
     def text(self) -> str:

@@ -116,7 +116,10 @@ class WordsMinds:
         if measure.readout is not None:
             raise UsageError("the profile words has no read-outs to choose from: leave it out")
         if measure.bits:
-            raise UsageError("the profile words has no probabilities, so a text takes no bits")
+            raise UsageError(
+                "the profile words has no probabilities for words that it does not expect, so a"
+                " text takes no bits"
+            )
         chosen = timings(measure.timing)
         minds = [Mind(self.batch, chosen, measure.variant) for _ in range(_ABREAST)]
         return WordsEvaluation(self._profile.parser, minds, measure)

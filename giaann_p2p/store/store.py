@@ -18,7 +18,7 @@ from pyroaring import BitMap
 from giaann_p2p.errors import UsageError
 from giaann_p2p.model.delta import Delta
 from giaann_p2p.model.digest import added
-from giaann_p2p.model.rows import Answer, Question
+from giaann_p2p.model.rows import Answer, Question, noun_rows
 from giaann_p2p.model.sequence import Ids, Names
 from giaann_p2p.model.spec import ModelSpec
 from giaann_p2p.store import home
@@ -208,6 +208,8 @@ class Store:
 
     def read(self, question: Question) -> Answer:
         """Return the rows of the question's neurons, in order; None for a neuron without one."""
+        if question.frequent:
+            return noun_rows(self.nouns(), question.frequent)
         return [self._state.columns.row(neuron) for neuron in question.neurons]
 
     def rows(self, concept: Ids, feature: Ids) -> bytes:

@@ -88,6 +88,7 @@ async def _prompted(
         reading.rows,
         profile_of(context.manifest.spec, device),
         options.prompting(),
+        frequent=reading.nouns.most,
         received=lambda: reading.calls.bytes_in,
     )
     node.answering = prompting.answer

@@ -75,7 +75,7 @@ async def measure(
         cache = RowCache(rows.read, _CACHE_BYTES, fresh=_NEVER_OLD)
         profile = WordsProfile(spec, torch.device("cpu"))
         profile.parser = parsing
-        peer = Thinking(cache, profile)
+        peer = Thinking(cache, profile, frequent=rows.frequent)
         for number in numbers:
             some = list(islice(cycle(prompts), number))
             await rate(peer, some, manner, together=False)  # rows, boards and lanes are warm now
@@ -132,6 +132,10 @@ class Learned:
         missing = [neuron for neuron in neurons if neuron not in self._rows]
         self._rows |= zip(missing, self._store.read(Question(missing)), strict=True)
         return [self._rows[neuron] for neuron in neurons]
+
+    async def frequent(self, most: int) -> Answer:
+        """Return the most frequent nouns."""
+        return self._store.read(Question((), frequent=most))
 
 
 class Remembered(Parser):

@@ -135,7 +135,9 @@ def _best(job: Callable[[], object], device: torch.device, repeat: int) -> float
 def _thinking(spec: ModelSpec, device: torch.device) -> Thinking:
     profile = WordsProfile(spec, device)
     profile.parser = Remembered(Parser(spec))
-    return Thinking(RowCache(Learned(spec).read, _CACHE_BYTES, fresh=_NEVER_OLD), profile)
+    rows = Learned(spec)
+    cache = RowCache(rows.read, _CACHE_BYTES, fresh=_NEVER_OLD)
+    return Thinking(cache, profile, frequent=rows.frequent)
 
 
 async def _answers(thinking: Thinking, prompts: list[str]) -> list[list[str]]:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from giaann_p2p import Brain, ModelSpec
 from tests.cli.conftest import GIAANN, WORDS, Run
 
 
@@ -47,10 +48,12 @@ def test_an_empty_prompt(giaann: Run, db: Path, prompt: str) -> None:
     assert "the prompt is empty" in done.stderr
 
 
-def test_a_prompt_without_a_noun(giaann: Run, db: Path) -> None:
-    done = giaann("solo", "prompt", "the of and", "--db", db)
+def test_a_brain_that_has_learned_nothing(giaann: Run, tmp_path: Path) -> None:
+    with Brain.open(tmp_path / "empty", ModelSpec()):
+        pass
+    done = giaann("solo", "prompt", "the of and", "--db", tmp_path / "empty")
     assert done.returncode == 2
-    assert "at least one noun" in done.stderr
+    assert "nothing was learned yet: train the model on a text first" in done.stderr
 
 
 @pytest.mark.parametrize(

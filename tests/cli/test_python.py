@@ -92,7 +92,7 @@ def test_progress_is_told(swarm: Swarm) -> None:
 def test_what_is_wrong_is_told(swarm: Swarm) -> None:
     for wrong in (
         lambda: swarm.generate(""),
-        lambda: swarm.generate("of the and"),
+        lambda: swarm.generate(" "),
     ):
         with pytest.raises(PromptError):
             wrong()

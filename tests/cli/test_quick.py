@@ -35,7 +35,7 @@ def link() -> Iterator[str]:
 @pytest.mark.parametrize(
     ("arguments", "end"),
     [
-        (["prompt", "Bees make honey from the nectar"], "3"),  # nothing comes to mind
+        (["prompt", "Bees make honey from the nectar"], "2"),  # nothing was learned yet
         (["status"], "0 rich"),  # which draws tables
         (["column", "bee"], "3 rich"),
     ],

@@ -98,8 +98,10 @@ def test_prompt_as_json_holds_the_evidence(giaann: Run, db: Path) -> None:
     assert answer["text"] == REST
     assert answer["stopped"] == "end"
     first = answer["tokens"][0]
-    assert set(first) == {"text", "word", "concept", "feature", "timing", "score", "candidates"}
+    known = {"text", "word", "concept", "feature", "timing", "score", "candidates", "probability"}
+    assert set(first) == known
     assert (first["word"], first["timing"], first["candidates"]) == ("collect", "exact", 1)
+    assert first["probability"] == 1
 
 
 def test_streamed_json_is_one_token_a_line(giaann: Run, db: Path) -> None:
@@ -138,11 +140,15 @@ def test_looking_ahead_finds_the_same_in_a_text_this_small(
     assert done.stdout == PROMPT + REST + "\n"
 
 
-def test_nothing_comes_to_mind_for_what_was_never_learned(giaann: Run, db: Path) -> None:
-    done = giaann("solo", "prompt", "Zebras eat grass", "--db", db)
-    assert done.returncode == 3
-    assert "nothing comes to mind" in done.stderr
-    assert "zebra" in done.stderr
+def test_what_was_never_learned_is_answered_by_a_guess(giaann: Run, db: Path) -> None:
+    done = giaann("solo", "prompt", "Zebras eat grass", "--db", db, "--explain")
+    assert done.returncode == 0
+    prompt, token, *_ = done.stdout.splitlines()
+    assert prompt.startswith("Zebras eat grass ")
+    assert " no evidence " in token
+    assert " p 0." in token
+    told = json.loads(giaann("solo", "prompt", "Zebras eat grass", "--db", db, "--json").stdout)
+    assert told["unknown"] == ["zebra", "grass"]
 
 
 def test_eval_prints_the_accuracy(giaann: Run, db: Path, text: Path) -> None:

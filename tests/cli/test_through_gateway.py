@@ -70,7 +70,7 @@ def test_a_prompt_is_answered_as_the_gateway_says(giaann: Run, at: Served) -> No
     streamed = giaann("prompt", "Bees", "--stream", "--max-tokens", 2, "--join", LINK)
     assert streamed.stdout == "Bees 1 2\n"
     explained = giaann("prompt", "Bees", "--explain", "--join", LINK).stdout
-    assert "exact  score   1.000  of    3 candidates  number/1" in explained
+    assert "exact  score   1.000  p 0.500  of    3 candidates  number/1" in explained
 
 
 @pytest.mark.usefixtures("at")

@@ -241,14 +241,19 @@ def test_variants_recall_a_text_this_small(variant: Variant) -> None:
     assert answer.text == " that they collect from flower in the summer."
 
 
-def test_an_empty_brain_says_nothing() -> None:
-    answer = Brain(ModelSpec()).generate("Bees make honey")
-    assert (answer.tokens, answer.text, answer.stopped) == ([], "", "end")
+@pytest.mark.parametrize("prompt", ["Bees make honey", "of the and"])
+def test_nothing_learned_at_all_is_an_error(prompt: str) -> None:
+    with pytest.raises(PromptError, match="nothing was learned yet"):
+        Brain(ModelSpec()).generate(prompt)
 
 
-def test_a_prompt_needs_a_noun() -> None:
-    with pytest.raises(PromptError, match="at least one noun"):
-        Brain(ModelSpec()).generate("of the and")
+@pytest.mark.parametrize("prompt", ["of the and", "Zebras eat grass", BEES, "!"])
+def test_any_prompt_is_answered(prompt: str) -> None:
+    brain = Brain(ModelSpec())
+    brain.train(BEES)
+    answer = brain.generate(prompt)
+    assert answer.text.strip()
+    assert answer.tokens[0].timing in ("own rows", "any column", "no evidence")
 
 
 @pytest.mark.parametrize("prompt", [None, 3, b"Bees"])

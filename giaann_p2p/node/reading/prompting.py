@@ -25,7 +25,7 @@ from giaann_p2p.model.rows import Neuron
 from giaann_p2p.model.said import AnyToken
 from giaann_p2p.node.reading.prompt_options import PromptOptions
 from giaann_p2p.node.reading.row_cache import Read, RowCache
-from giaann_p2p.node.reading.thinking import Thinking, Thought
+from giaann_p2p.node.reading.thinking import Frequent, Thinking, Thought
 from giaann_p2p.swarm.wire.identity import Peer
 from giaann_p2p.swarm.wire.message import NEURON_BYTES, Message
 from giaann_p2p.swarm.wire.messages import BUSY, Refusal
@@ -45,7 +45,8 @@ _Key = tuple[Peer, bytes]
 class Prompting:
     """Answers other peers' prompts, each in a session of its own.
 
-    `rows` reads rows; `received` returns the bytes that all reads have received so far.
+    `rows` reads rows, `frequent` the most frequent nouns; `received` returns the bytes that all
+    reads of rows have received so far.
     """
 
     def __init__(
@@ -54,6 +55,7 @@ class Prompting:
         profile: AnyProfile,
         options: PromptOptions | None = None,
         *,
+        frequent: Frequent,
         received: Callable[[], int] = lambda: 0,
         log: logging.Logger | None = None,
     ) -> None:
@@ -62,7 +64,8 @@ class Prompting:
         """Totals: requests answered, tokens delivered, sessions begun, sessions taken over from
         another peer in the middle of an answer, requests refused."""
         self.rows = RowCache(rows, self.options.cache_bytes, received=received)
-        self._thinking = Thinking(self.rows, profile, mind_bytes=self.options.mind_bytes)
+        most = self.options.mind_bytes
+        self._thinking = Thinking(self.rows, profile, frequent=frequent, mind_bytes=most)
         self._log = log or logging.getLogger("giaann.prompts")
         self._sessions: dict[_Key, _Session] = {}
         self._closed = False

@@ -15,6 +15,7 @@ from giaann_p2p.model.rows import Answer, Neuron, Question
 from giaann_p2p.net.errors import Unreachable
 from giaann_p2p.net.transport import Transport
 from giaann_p2p.node.calls import Calls, fail
+from giaann_p2p.node.reading.noun_lists import FrequentNouns
 from giaann_p2p.store.codec.parcel import Limits
 from giaann_p2p.swarm.members.peers_view import PeersView
 from giaann_p2p.swarm.reading.disputes import Lied
@@ -56,6 +57,8 @@ class RowReader:
         limits = Limits(spec.branches, spec.segments, _MOST, _MOST, _MOST)
         self._clock, self._patience = clock, patience
         self.calls = Calls(transport, self._failed)
+        self.nouns = FrequentNouns(transport, others, manifest.layout, clock)
+        """The most frequent nouns; no row has them."""
         self.lies = 0
         """Number of times that a peer was found to return wrong rows."""
         self._on_lie = on_lie

@@ -12,7 +12,7 @@
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from time import perf_counter
 from typing import TypeVar
@@ -37,6 +37,8 @@ _PARTS = 4
 """An answer may take at most one part in 4 of the memory of all answers."""
 _MICRO = 1_000_000
 """Microseconds in a second."""
+Frequent = Callable[[int], Awaitable[Answer]]
+"""A function that returns so many of the most frequent nouns."""
 Foresee = Callable[[Question], Sequence[Neuron]]
 """A function that returns the neurons whose rows should be prefetched along with a question."""
 T = TypeVar("T")
@@ -53,9 +55,15 @@ class Thinking:
     """
 
     def __init__(
-        self, rows: RowCache, profile: AnyProfile, *, mind_bytes: int = MOST_BYTES
+        self,
+        rows: RowCache,
+        profile: AnyProfile,
+        *,
+        frequent: Frequent,
+        mind_bytes: int = MOST_BYTES,
     ) -> None:
         self.rows, self.profile = rows, profile
+        self._frequent = frequent
         self.minds = profile.minds(mind_bytes)
         self.parser = PromptParser(profile)
         self._minding = ThreadPoolExecutor(1, "giaann-mind")
@@ -70,8 +78,7 @@ class Thinking:
             answer: Answer = []
             if isinstance(at, Question):
                 began = perf_counter()
-                self.rows.ahead(foresee(at), bill)
-                answer = await self.rows.rows(at, bill)
+                answer = await self._read(at, bill, foresee)
                 bill.waited += perf_counter() - began
                 large = large or any(row and len(row.target) > _LARGE for row in answer)
             else:
@@ -87,6 +94,13 @@ class Thinking:
         """Return when the threads that parse and compute have ended."""
         await self.parser.close()
         await asyncio.get_running_loop().run_in_executor(None, self._minding.shutdown)
+
+    async def _read(self, question: Question, bill: Bill, foresee: Foresee) -> Answer:
+        if question.frequent:
+            bill.trips += 1
+            return await self._frequent(question.frequent)
+        self.rows.ahead(foresee(question), bill)
+        return await self.rows.rows(question, bill)
 
     async def _done(self, works: Sequence[Work]) -> None:
         """Return when some work is done, together with all other work of this turn of the loop."""

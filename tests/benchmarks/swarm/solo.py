@@ -54,7 +54,7 @@ class Solo:
     def _tokens(self, prompt: str, most: int) -> int:
         try:
             return len(self._brain.generate(prompt, max_tokens=most).tokens)
-        except PromptError:  # it names no concept
+        except PromptError:  # it is no text, or nothing was learned
             return 0
 
 

@@ -10,9 +10,10 @@ import pytest
 from giaann_p2p.client.prompting import ComputePeers, SwarmAnswer, ask
 from giaann_p2p.client.session import Session
 from giaann_p2p.errors import NobodyComputes, PeerError
-from giaann_p2p.model.manner import Manner, Timing
+from giaann_p2p.model.manner import Manner
 from giaann_p2p.model.rows import Name
 from giaann_p2p.model.said import Token
+from giaann_p2p.model.tier import Tier
 from giaann_p2p.net.clock import VirtualLoop
 from giaann_p2p.net.errors import Broken, Reason, Refused, TimedOut, Unreachable
 from giaann_p2p.net.transport import Transport
@@ -243,7 +244,7 @@ def test_a_prompt_that_all_refuse_is_given_up_soon(refusal: PeerError | Message)
 def test_tokens_that_come_in_one_answer_are_ahead_of_who_reads_them() -> None:
     async def story() -> None:
         oracles = Oracles(NOT_YET, 0.0, A)
-        said = [Token(f" {n}", n, Name("bee", n), Timing.EXACT, 1.0, 1) for n in "12"]
+        said = [Token(f" {n}", n, Name("bee", n), Tier.EXACT, 1.0, 1, 1.0) for n in "12"]
         oracles.answer = Continued("", [], said, "end", [Cost(), Cost()], Cost())
         found = answer(oracles)
         ahead = [found.is_ahead, *[found.is_ahead async for _ in found]]

@@ -18,11 +18,12 @@ from giaann_p2p.gateway.rules import Access
 from giaann_p2p.gateway.server import Server, bound
 from giaann_p2p.gateway.usage import counter_of
 from giaann_p2p.gateway.views import Found, Jobs, PeersNow, ShownColumn, ShownJob, ShownWord
-from giaann_p2p.model.manner import Manner, Timing, require
+from giaann_p2p.model.manner import Manner, require
 from giaann_p2p.model.rows import Name
 from giaann_p2p.model.said import AnyToken, Stopped, Token
 from giaann_p2p.model.subwords.basis import Basis
 from giaann_p2p.model.subwords.said import Rival, SubwordToken
+from giaann_p2p.model.tier import Tier
 from giaann_p2p.swarm.wire.prompt_messages import Cost
 
 _T = TypeVar("_T")
@@ -69,7 +70,7 @@ class Script(Answer):
         word = f"{at + 1}"
         if stub.profile == "words":
             name = Name("number", word)
-            return Token(f" {word}", word, name, Timing.EXACT, 1.0, 3), Cost(micros=7)
+            return Token(f" {word}", word, name, Tier.EXACT, 1.0, 3, 0.5), Cost(micros=7)
         shown = f" {word}"
         rivals = (Rival(shown, 0.5), Rival(" bees", 0.25))[: self._manner.sampling.rivals]
         said = SubwordToken(shown, shown, Name(shown, None), Basis.RECALL, -0.5, 3, 0.5, rivals)

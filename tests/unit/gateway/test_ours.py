@@ -71,7 +71,7 @@ def test_a_prompt_is_told_token_by_token(at: Served) -> None:
     first = names[1][1]
     assert (first["text"], first["concept"], first["feature"]) == (" 1", "number", "1")
     assert (first["tier"], first["candidates"], first["cost"]["ms"]) == ("exact", 3, 0.007)
-    assert "probability" not in first
+    assert first["probability"] == 0.5
     assert names[3][1] == {"stopped": "limit", "text": " 1 2"}
 
 

@@ -9,11 +9,11 @@ import pytest
 
 from giaann_p2p.client.session import Session
 from giaann_p2p.errors import UsageError
-from giaann_p2p.gateway import swarm_nouns
 from giaann_p2p.gateway.swarm_nouns import SwarmNouns
 from giaann_p2p.gateway.views import Found
 from giaann_p2p.net.clock import run
 from giaann_p2p.net.errors import Unreachable
+from giaann_p2p.node.reading import noun_lists
 from giaann_p2p.store.layout import Layout
 from giaann_p2p.swarm.wire.identity import Peer
 from giaann_p2p.swarm.wire.message import Message
@@ -70,7 +70,7 @@ def searched(*peers: Callable[[AskNouns], Message]) -> Found:
 
 @pytest.fixture(autouse=True)
 def one_page_is_a_noun(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(swarm_nouns, "MOST_NOUNS", 1)
+    monkeypatch.setattr(noun_lists, "MOST_NOUNS", 1)
 
 
 @pytest.mark.parametrize("bad", [silent, refuses, disordered])
@@ -180,7 +180,7 @@ def test_a_session_that_ends_meanwhile_leaves_what_was_listed() -> None:
 
 
 def test_a_list_without_an_end_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(swarm_nouns, "_MOST", 20)
+    monkeypatch.setattr(noun_lists, "_MOST", 20)
     asked = list[str]()
 
     def endless(question: AskNouns) -> Message:

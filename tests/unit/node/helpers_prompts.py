@@ -97,6 +97,7 @@ class Oracle:
             reading.rows,
             profile_with(parser, SPEC),
             options,
+            frequent=reading.nouns.most,
             received=lambda: reading.calls.bytes_in,
         )
         self.client.transport.serve(self._answer)

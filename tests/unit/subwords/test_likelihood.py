@@ -125,5 +125,5 @@ def test_bits_of_what_has_none_are_refused(brain: Brain) -> None:
         brain.evaluate(DATA / "quick.txt", readout="lif-test", bits=True)
     with pytest.raises(UsageError, match="bits are of the read-out mix"):
         brain.evaluate(DATA / "quick.txt", feed="own", bits=True)
-    with pytest.raises(UsageError, match="words has no probabilities"):
+    with pytest.raises(UsageError, match="words has no probabilities for words"):
         Brain(ModelSpec(), device="cpu").evaluate("Bees make honey.", bits=True)

@@ -14,7 +14,7 @@ from giaann_p2p.model.delta import Delta
 from giaann_p2p.model.digest import digest
 from giaann_p2p.model.evaluate import Feed
 from giaann_p2p.model.ids import word_id
-from giaann_p2p.model.manner import Manner, Sampling, Timing
+from giaann_p2p.model.manner import Manner, Sampling
 from giaann_p2p.model.profile import AnyProfile, Measure
 from giaann_p2p.model.profiles import profile_of
 from giaann_p2p.model.rows import Answer, DeltaRows, Name, Neuron, Question, run
@@ -26,6 +26,7 @@ from giaann_p2p.model.subwords.learn import learn_tokens
 from giaann_p2p.model.subwords.said import Rival, SubwordToken
 from giaann_p2p.model.subwords.sequence import TokenSequences
 from giaann_p2p.model.subwords.spec import subword_spec
+from giaann_p2p.model.tier import Tier
 from giaann_p2p.net import clock
 from giaann_p2p.node.reading.prompting import Prompting, PromptOptions
 from giaann_p2p.node.reading.row_cache import RowCache
@@ -40,7 +41,7 @@ from giaann_p2p.swarm.wire import messages, prompt_messages
 from giaann_p2p.swarm.wire.identity import Peer
 from giaann_p2p.swarm.wire.limits import of_chunk
 from giaann_p2p.swarm.wire.prompt_messages import Ask, Cost, Told
-from tests.helpers import DATA
+from tests.helpers import DATA, no_nouns
 from tests.helpers_subwords import RECOMMENDED, sequences_named
 
 ME = Peer(b"M" * 32)
@@ -103,13 +104,13 @@ def test_peers_answer_as_one_machine_does_and_take_over_from_each_other(
     manner = Manner(max_tokens=12, sampling=sampling)
 
     async def main() -> None:
-        peer = Prompting(Owners(rows).read, profile, PromptOptions())
+        peer = Prompting(Owners(rows).read, profile, PromptOptions(), frequent=no_nouns)
         whole = await asyncio.gather(*[answer(peer, prompt, (), manner) for prompt in PROMPTS])
         for prompt, told in zip(PROMPTS, whole, strict=True):
             wanted = alone(rows, profile, prompt, manner)
             assert told.tokens == wanted
             assert len(wanted) == MANNER.max_tokens or told.stopped == "end"
-        other = Prompting(Owners(rows).read, profile, PromptOptions())
+        other = Prompting(Owners(rows).read, profile, PromptOptions(), frequent=no_nouns)
         for prompt, told in zip(PROMPTS, whole, strict=True):
             rest = await answer(other, prompt, told.tokens[:5], manner)
             assert rest.tokens == told.tokens[5:]
@@ -121,7 +122,7 @@ def test_peers_answer_as_one_machine_does_and_take_over_from_each_other(
 
 def test_what_nobody_can_have_said_is_refused(rows: DeltaRows, profile: AnyProfile) -> None:
     async def main() -> None:
-        peer = Prompting(Owners(rows).read, profile, PromptOptions())
+        peer = Prompting(Owners(rows).read, profile, PromptOptions(), frequent=no_nouns)
         said = struct.pack("<2Q", word_id("no token, surely"), 7)
         told = await peer.answer(ME, Ask(b"n" * 16, "I think", MANNER, said))
         assert "what is no token" in str(told)
@@ -137,7 +138,7 @@ def test_a_recalled_text_costs_less_than_a_read_a_token(
     rows: DeltaRows, profile: AnyProfile
 ) -> None:
     async def main() -> None:
-        peer = Prompting(Owners(rows).read, profile, PromptOptions())
+        peer = Prompting(Owners(rows).read, profile, PromptOptions(), frequent=no_nouns)
         told = await answer(peer, "The government of the United")
         assert len(told.tokens) == len(told.costs) == MANNER.max_tokens
         assert sum(cost.trips for cost in told.costs) <= len(told.tokens) / 2
@@ -198,7 +199,7 @@ def test_a_swarm_is_evaluated_as_a_brain_is(
 
     async def main() -> object:
         cache = RowCache(Owners(rows).read, 1 << 24)
-        thinking = Thinking(cache, profile)
+        thinking = Thinking(cache, profile, frequent=no_nouns)
         with opened(DATA / "quick.txt") as corpus:
             score = await scored_over(thinking, corpus, measure)
         await cache.close()
@@ -211,7 +212,7 @@ def test_a_swarm_is_evaluated_as_a_brain_is(
 
 
 def test_answers_of_either_profile_travel() -> None:
-    word = Token(" bee", "bee", Name("bee", None), Timing.EXACT, 1.0, 2)
+    word = Token(" bee", "bee", Name("bee", None), Tier.EXACT, 1.0, 2, 0.5)
     token = SubwordToken("be", "be", Name("b", "e"), Basis.RECALL, 1.0, 2, 0.5)
     told_more = token._replace(rivals=(Rival("be", 0.5), Rival("by", 0.25)))
     for tokens in ([], [word], [token], [told_more]):

@@ -30,9 +30,9 @@ export function Answer({ asking, profile, onChoose }) {
         (token, index) => html`<span
           key=${index}
           role="button"
-          class="token ${basisOf(token).kind}"
+          class="token ${basisOf(token, profile).kind}"
           tabindex=${index === (at ?? 0) ? 0 : -1}
-          aria-label=${`${token.text.trim() || "space"}: ${basisOf(token).gist}, ${certaintyOf(token)}`}
+          aria-label=${`${token.text.trim() || "space"}: ${basisOf(token, profile).gist}, ${certaintyOf(token)}`}
           aria-pressed=${index === chosen}
           onMouseEnter=${() => setNear(index)}
           onFocus=${() => setNear(index)}
@@ -50,7 +50,7 @@ export function Answer({ asking, profile, onChoose }) {
     html`<p class="detail">
       ${at === null
         ? html`<span class="muted">Point at a token to see what spoke for it; click or Enter opens it.</span>`
-        : html`<b>${tokens[at].text.trim() || "␣"}</b> · ${basisOf(tokens[at]).gist} ·
+        : html`<b>${tokens[at].text.trim() || "␣"}</b> · ${basisOf(tokens[at], profile).gist} ·
           ${" "}${certaintyOf(tokens[at])}`}
     </p>`}
     <ul class="legend" aria-label="What spoke for a token">

@@ -40,6 +40,7 @@ export function AskView() {
     html`<${TokenPanel}
       tokens=${asking.tokens}
       chosen=${asking.chosen}
+      profile=${profile}
       onClose=${() => choose(null)}
     />`}
   </div>`;

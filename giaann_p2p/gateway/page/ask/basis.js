@@ -11,6 +11,9 @@ const WORDS = {
   seq: ["own", "in order, with gaps", "The same words in the same order, with gaps."],
   none: ["any", "in any order", "Words that were seen together, in any order."],
   biased: ["any", "a wrong order counts less", "Words that were seen together; a wrong order counts less."],
+  "own rows": ["own", "followed in its column", "What followed a word of the prompt in its own column."],
+  "any column": ["any", "followed in other columns", "What followed a word of the prompt in the most frequent columns."],
+  "no evidence": ["guess", "a guess", "Nothing but how frequent nouns are."],
 };
 
 const basesOf = (profile) => (profile === "subwords" ? SUBWORDS : WORDS);
@@ -21,8 +24,7 @@ export const legendOf = (profile) =>
     .filter(([name]) => name !== "biased")
     .map(([name, [kind, gist]]) => ({ name, kind, gist }));
 
-export function basisOf(token) {
-  const [kind, gist, sentence] =
-    SUBWORDS[token.tier] ?? WORDS[token.tier] ?? ["guess", token.tier, ""];
+export function basisOf(token, profile) {
+  const [kind, gist, sentence] = basesOf(profile)[token.tier] ?? ["guess", token.tier, ""];
   return { name: token.tier, kind, gist, sentence };
 }

@@ -1,4 +1,4 @@
-// How sure a token is, in words: subwords have a probability, words a score.
+// How sure a token is, in words: its probability; its score, if a peer of an earlier release says no more.
 import { many, percent } from "../shared/format.js";
 
 export function certaintyOf(token) {

@@ -9,9 +9,9 @@ import { certaintyOf } from "./certainty.js";
 
 const STEPS = 8; // columns of the way that are shown
 
-export function TokenPanel({ tokens, chosen, onClose }) {
+export function TokenPanel({ tokens, chosen, profile, onClose }) {
   const token = tokens[chosen];
-  const { kind, name, sentence } = basisOf(token);
+  const { kind, name, sentence } = basisOf(token, profile);
   const key = (event) => {
     if (event.key !== "Escape") return;
     event.preventDefault(); // it closes the panel, and does not stop the answer

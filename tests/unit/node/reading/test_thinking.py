@@ -12,11 +12,12 @@ from giaann_p2p.model.spec import ModelSpec
 from giaann_p2p.net import clock
 from giaann_p2p.node.reading.row_cache import Bill, RowCache
 from giaann_p2p.node.reading.thinking import Thinking
+from tests.helpers import no_nouns
 from tests.unit.node.reading.test_row_cache import N, Peers
 
 
 def thinking_of(peers: Peers, spec: ModelSpec) -> Thinking:
-    return Thinking(RowCache(peers.read, 1 << 20), profile_of(spec))
+    return Thinking(RowCache(peers.read, 1 << 20), profile_of(spec), frequent=no_nouns)
 
 
 class Counted(Work):

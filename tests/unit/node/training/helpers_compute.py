@@ -29,6 +29,7 @@ from giaann_p2p.solo.brain import Brain
 from giaann_p2p.swarm.reading.known_rows import Known
 from giaann_p2p.swarm.reading.row_vote import USUAL
 from giaann_p2p.swarm.wire.identity import Peer
+from tests.helpers import no_nouns
 from tests.unit.node.helpers import EPOCH, LAYOUT, MANIFEST, Town, identity
 
 NOUNS = ("bee", "wasp", "flower", "hive", "summer", "poet", "garden", "honey", "war", "spring")
@@ -81,7 +82,7 @@ def no_prompts() -> Prompting:
     async def nothing(neurons: Sequence[Neuron], known: Known) -> Answer:
         return [None for _ in neurons]
 
-    return Prompting(nothing, profile_of(SPEC))
+    return Prompting(nothing, profile_of(SPEC), frequent=no_nouns)
 
 
 class Workshop:

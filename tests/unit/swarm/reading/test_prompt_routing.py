@@ -7,9 +7,10 @@ from math import inf
 
 import pytest
 
-from giaann_p2p.model.manner import Manner, Timing
+from giaann_p2p.model.manner import Manner
 from giaann_p2p.model.rows import Name
 from giaann_p2p.model.said import Token
+from giaann_p2p.model.tier import Tier
 from giaann_p2p.swarm.reading.prompt_routing import (
     Failed,
     Failure,
@@ -28,7 +29,7 @@ from giaann_p2p.swarm.wire.training_messages import BeatAck
 NUMBER = b"a prompt's no. 1"
 A, B, C = (Peer(letter * 32) for letter in (b"A", b"B", b"C"))
 MANNER = Manner(max_tokens=50)
-WORDS = [Token(f" w{n}", f"w{n}", Name("bee", f"w{n}"), Timing.EXACT, 1.0, 1) for n in range(20)]
+WORDS = [Token(f" w{n}", f"w{n}", Name("bee", f"w{n}"), Tier.EXACT, 1.0, 1, 1.0) for n in range(20)]
 
 
 class Around:

@@ -1,11 +1,11 @@
-"""A swarm of the profile "subwords" learns and answers as one machine; it always has an answer."""
+"""A swarm of either profile learns and answers as one machine; it always has an answer."""
 
 import asyncio
 from pathlib import Path
 
 import pytest
 
-from giaann_p2p import Brain, subword_spec
+from giaann_p2p import Brain
 from giaann_p2p.client.prompting import ask
 from giaann_p2p.client.pulling import Pulled, pull
 from giaann_p2p.client.session import visit
@@ -13,6 +13,7 @@ from giaann_p2p.client.training import Trainer
 from giaann_p2p.local.swarm import LocalSwarm
 from giaann_p2p.model.manner import Manner
 from giaann_p2p.model.said import Generation
+from giaann_p2p.model.usual import new_spec
 from giaann_p2p.swarm.wire.link import Link
 from tests.e2e.conftest import NewSwarm
 from tests.e2e.material import WIKI
@@ -27,16 +28,17 @@ AT_ONCE = 16
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 
 
+@pytest.mark.parametrize("profile", ["subwords", "words"])
 def test_all_prompts_are_answered_and_as_by_one_machine(
-    new_swarm: NewSwarm, tmp_path: Path
+    new_swarm: NewSwarm, tmp_path: Path, profile: str
 ) -> None:
-    with Brain(subword_spec()) as brain:
+    with Brain(new_spec(profile)) as brain:
         brain.train(WIKI)
         learned = brain.info()
         wanted = [brain.generate(prompt, max_tokens=MANNER.max_tokens) for prompt in PROMPTS]
     assert len(wanted) == 200
     assert all(answer.text.strip() for answer in wanted)
-    with new_swarm(storages=3, computes=2, shards=16, profile="subwords") as swarm:
+    with new_swarm(storages=3, computes=2, shards=16, profile=profile) as swarm:
         found = asyncio.run(answered(swarm))
         home = asyncio.run(taken_home(swarm, tmp_path / "home"))
         assert home.digest == learned.digest

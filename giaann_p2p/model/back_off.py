@@ -1,0 +1,116 @@
+"""Chooses the first word of an answer where no activation leads to one: counts choose instead.
+
+After a word that was never learned in its column nothing is active, and after another one only
+other columns may be. So the words read last are tried, the nearest first: what followed the word at
+its distance from the answer,
+
+1. in its own column, whatever the rules of activation exclude;
+2. in the columns of the most frequent nouns, and in its own as a noun.
+
+If nothing ever followed any of them, the choice is the most frequent noun. All these counts were
+learned anyway. They add up, so the choice does not depend on the order of learning, and it is the
+same on every machine. Of equal counts the word with the smaller number wins, and of its neurons the
+smaller one.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from giaann_p2p.errors import PromptError
+from giaann_p2p.model.ids import PRIME, word_id
+from giaann_p2p.model.rows import Neuron, Question, Row, Steps
+from giaann_p2p.model.spec import ModelSpec
+from giaann_p2p.model.tier import Tier
+
+WORDS = 4
+"""The number of words, read last, that are tried. The rows of all of them are read at once."""
+_COLUMNS = 16
+"""The number of most frequent nouns whose columns stand for any column: no row ignores columns."""
+_LONGEST_BLANK = 16
+_BLANKS = np.array([word_id(" " * size) for size in range(1, _LONGEST_BLANK + 1)], np.uint64)
+"""Words that nobody sees; a text with several spaces in a row has them."""
+
+
+class Guess(NamedTuple):
+    """A neuron that counts chose."""
+
+    neuron: Neuron
+    tier: Tier
+    candidates: int
+    """The number of words that it was chosen from."""
+    probability: float
+    """The share of its word in the counts of all these."""
+
+
+def guessed(own: Sequence[Row], words: Sequence[str], spec: ModelSpec) -> Steps[Guess]:
+    """Choose by counts; PromptError if nothing was learned yet.
+
+    `own`: the rows of the words read last, in their own columns, the nearest first. `words`: the
+    same words, and others that have no column.
+    """
+    # The farthest feature segment holds all greater distances, too, so it is not used.
+    farthest = min(WORDS, spec.feature_segments - 1)
+    columns, rows = list[Row](), list[list[Row]]()
+    for at in range(min(max(len(own), len(words)), farthest)):
+        segment = spec.segments - 1 - at
+        found = _most_frequent(own[at : at + 1], segment, Tier.OWN)
+        if found is None and not columns:
+            columns = yield from _frequent()
+            rows = yield from _anywhere(words[:farthest], columns)
+        if found is None and at < len(rows):
+            found = _most_frequent(rows[at], segment, Tier.ANY)
+        if found is not None:
+            return found
+    columns = columns or (yield from _frequent())
+    first, total = columns[0], sum(row.count for row in columns)
+    return Guess(first.neuron, Tier.FREQUENT, len(columns), first.count / total)
+
+
+def _frequent() -> Steps[list[Row]]:
+    """Return the most frequent nouns, without their connections, the most frequent first."""
+    rows = [row for row in (yield Question((), frequent=_COLUMNS)) if row is not None]
+    if not rows:
+        raise PromptError("nothing was learned yet: train the model on a text first")
+    return rows
+
+
+def _anywhere(words: Sequence[str], columns: Sequence[Row]) -> Steps[list[list[Row]]]:
+    """Return for each word its rows in some columns, and as a noun."""
+    neurons = [
+        neuron
+        for feature in map(word_id, words)
+        for neuron in [
+            *(Neuron(row.neuron.concept, feature) for row in columns),
+            Neuron(feature, PRIME),
+        ]
+    ]
+    rows = yield Question(neurons)
+    each = len(columns) + 1
+    return [
+        [row for row in rows[at : at + each] if row is not None] for at in range(0, len(rows), each)
+    ]
+
+
+def _most_frequent(rows: Sequence[Row], segment: int, tier: Tier) -> Guess | None:
+    """Return the word that some rows lead to most often in a segment, as its strongest neuron."""
+    words, neurons = Counter[int](), Counter[Neuron]()
+    for row in rows:
+        at = np.flatnonzero(row.segment == segment)
+        target = row.target[at]
+        concept, feature = row.target_concept[target], row.target_feature[target]
+        word = np.where(feature == PRIME, concept, feature)
+        seen = ~np.isin(word, _BLANKS)
+        found = (word[seen], concept[seen], feature[seen], row.strength[at][seen])
+        for number, home, own, units in zip(*(part.tolist() for part in found), strict=True):
+            words[number] += units
+            neurons[Neuron(home, own)] += units
+    if not words:
+        return None
+    best = min(words, key=lambda number: (-words[number], number))
+    # No word's number is PRIME, so a neuron stands for the word by its feature or by its concept.
+    named = [one for one in neurons if best == (one.feature or one.concept)]
+    neuron = min(named, key=lambda one: (-neurons[one], one))
+    return Guess(neuron, tier, len(words), words[best] / words.total())

@@ -1,0 +1,119 @@
+"""Lists the nouns of shards, as storage peers know them, and finds the most frequent of a swarm.
+
+A prompt without a word that was learned is answered by the columns of the most frequent nouns (see
+`model.back_off`). No row says which these are, so every shard is listed, at most every 10 s for all
+prompts of a peer. A list is taken from one of the peers that serve the shard, and not compared: a
+liar can make an answer begin with another noun, and that is said to rest on no evidence anyway. The
+rows that are read then are compared like any others.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterable
+
+from giaann_p2p.errors import MessageError, PeerError, UsageError
+from giaann_p2p.model.rows import Answer, noun_rows
+from giaann_p2p.net.errors import Unreachable
+from giaann_p2p.net.transport import Transport
+from giaann_p2p.store.layout import Layout
+from giaann_p2p.swarm.members.peers_view import PeersView
+from giaann_p2p.swarm.wire.identity import Peer
+from giaann_p2p.swarm.wire.messages import MOST_NOUNS, AskNouns, Nouns, Refusal, decode, encode
+
+_FRESH = 10.0
+"""Seconds for which the most frequent nouns are used before they are determined anew."""
+_WITHIN = 5.0
+"""Timeout of one request, in seconds."""
+_AT_ONCE = 8
+"""Maximum number of shards asked for at once."""
+_MOST = 1 << 21
+"""Maximum number of nouns that are listed, so that no peer fills the memory with invented ones."""
+
+
+class FrequentNouns:
+    """The most frequent nouns of a swarm, for all prompts of a peer."""
+
+    def __init__(
+        self, transport: Transport, others: PeersView, layout: Layout, clock: Callable[[], float]
+    ) -> None:
+        self._transport, self._others = transport, others
+        self._layout, self._clock = layout, clock
+        self._turn = asyncio.Lock()
+        self._kept: Answer = []
+        self._most, self._listed = 0, float("-inf")
+
+    async def most(self, number: int) -> Answer:
+        """Return so many of the most frequent nouns, as rows without connections.
+
+        Unreachable if the nouns of a shard cannot be listed: others may be more frequent then.
+        """
+        async with self._turn:  # others wait for the same list
+            now = asyncio.get_running_loop().time()
+            if not self._kept or number != self._most or now - self._listed > _FRESH:
+                self._kept, self._most = await self._found(number), number
+                self._listed = now
+            return self._kept
+
+    async def _found(self, number: int) -> Answer:
+        turns, lacking = asyncio.Semaphore(_AT_ONCE), list[int]()
+        best: dict[str, int] = {}
+
+        async def listed(shard: int) -> None:
+            async with turns:
+                found = await nouns_of(
+                    self._transport, self._peers(shard), shard, self._layout.shards
+                )
+            if found is None:
+                lacking.append(shard)
+                return
+            for row in noun_rows(found.items(), number):
+                if row is not None:
+                    best[row.name.concept] = row.count
+
+        async with asyncio.TaskGroup() as group:
+            for shard in range(self._layout.shards):
+                group.create_task(listed(shard))
+        if lacking:
+            raise Unreachable(
+                f"no peer listed the nouns of {len(lacking)} shards; `giaann status` shows which"
+                " peers hold them; ask again"
+            )
+        return noun_rows(best.items(), number)
+
+    def _peers(self, shard: int) -> list[Peer]:
+        """Return the peers that serve a shard; those that failed to answer lately come last."""
+        now, others = self._clock(), self._others
+        ready = others.ready(shard, now)
+        return sorted(ready, key=lambda peer: not others.not_suspected(peer, now))
+
+
+async def nouns_of(
+    transport: Transport, peers: Iterable[Peer], shard: int, shards: int
+) -> dict[str, int] | None:
+    """Return the nouns of a shard with their counts; None if none of the peers lists them."""
+    for peer in peers:
+        try:
+            return await _listed_by(transport, peer, shard, shards)
+        except PeerError:
+            continue
+        except UsageError:  # the transport was closed meanwhile
+            return None
+    return None
+
+
+async def _listed_by(transport: Transport, peer: Peer, shard: int, shards: int) -> dict[str, int]:
+    """Ask one peer for a shard's nouns, page by page; PeerError if it does not send them."""
+    found, after = dict[str, int](), ""
+    for _ in range(max(1, _MOST // MOST_NOUNS // shards)):
+        question = encode(AskNouns(shard, after))
+        answer = decode(await transport.call(peer, question, timeout=_WITHIN))
+        if not isinstance(answer, Nouns):
+            why = answer.reason if isinstance(answer, Refusal) else "unexpected answer"
+            raise MessageError(why)
+        names = answer.names
+        if not names:
+            break
+        if len(names) != len(answer.counts) or names != sorted(set(names)) or names[0] <= after:
+            raise MessageError("a page of nouns is not in order")
+        found |= zip(names, answer.counts, strict=True)
+        after = names[-1]
+    return found
