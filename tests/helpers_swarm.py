@@ -395,6 +395,7 @@ MESSAGES: list[Message] = [
     AskColumn(bytes(8)),
     Column(bytes(16)),
     AskNouns(3, "bee"),
+    AskNouns(3, frequent=16),
     Nouns(["bee", "honey"], [5, 2]),
     Compare(SHARDS_OF_ALL, [applied(chunk).digest for chunk in range(SHARDS)]),
     Compared(b"srda", [0, 1, -1, 0], [applied(1, 2).to_bytes(), applied().to_bytes()]),

@@ -1,10 +1,12 @@
 """Lists the nouns that some shards hold: each has a row of its own, at its column's PRIME."""
 
+from heapq import nsmallest
 from typing import NamedTuple
 
 import numpy as np
 
 from giaann_p2p.model.ids import PRIME
+from giaann_p2p.model.sequence import Ints
 from giaann_p2p.store.state import Captured
 
 
@@ -15,14 +17,27 @@ class Noun(NamedTuple):
     occurrences: int
 
 
-def nouns(captured: Captured) -> list[Noun]:
-    """Return the nouns of captured shards, in the order of their names."""
+def nouns(captured: Captured, frequent: int = 0) -> list[Noun]:
+    """Return the nouns of captured shards, in the order of their names.
+
+    With `frequent`, these are only so many of the most frequent; of equally frequent ones, the
+    first by name.
+    """
     neurons, names = captured.columns.neurons, captured.columns.names
     found = list[Noun]()
     for shard in captured.shards:
         is_noun = (neurons.feature[shard.neuron] == np.uint64(PRIME)) & (shard.count > 0)
+        if frequent:
+            is_noun &= shard.count >= _least(shard.count[is_noun], frequent)
         concepts = neurons.concept[shard.neuron[is_noun]].tolist()
         for concept, count in zip(concepts, shard.count[is_noun].tolist(), strict=True):
             if (name := names.get(concept)) is not None:
                 found.append(Noun(name, count))
+    if frequent:
+        found = nsmallest(frequent, found, key=lambda noun: (-noun.occurrences, noun.name))
     return sorted(found)
+
+
+def _least(counts: Ints, most: int) -> int:
+    """Return the least of the greatest counts; 0 if there are no more than that."""
+    return int(np.partition(counts, -most)[-most]) if len(counts) > most else 0

@@ -209,7 +209,7 @@ class Store:
     def read(self, question: Question) -> Answer:
         """Return the rows of the question's neurons, in order; None for a neuron without one."""
         if question.frequent:
-            return noun_rows(self.nouns(), question.frequent)
+            return noun_rows(self.nouns(frequent=question.frequent), question.frequent)
         return [self._state.columns.row(neuron) for neuron in question.neurons]
 
     def rows(self, concept: Ids, feature: Ids) -> bytes:
@@ -306,11 +306,14 @@ class Store:
             captured = self._state.capture(shards or self.shards.tolist())
         return statistics(captured)
 
-    def nouns(self, *shards: int) -> list[Noun]:
-        """Return the nouns that some shards hold, or all held shards, in the order of names."""
+    def nouns(self, *shards: int, frequent: int = 0) -> list[Noun]:
+        """Return the nouns that some shards hold, or all held shards, in the order of names.
+
+        With `frequent`, these are only so many of the most frequent.
+        """
         with self._journal.lock:
             captured = self._state.capture(shards or self.shards.tolist())
-        return nouns(captured)
+        return nouns(captured, frequent)
 
     def names(self) -> Names:
         """Return the text of every word that names a row in this store, by word id."""

@@ -59,15 +59,12 @@ class FrequentNouns:
 
         async def listed(shard: int) -> None:
             async with turns:
-                found = await nouns_of(
-                    self._transport, self._peers(shard), shard, self._layout.shards
-                )
+                peers, shards = self._peers(shard), self._layout.shards
+                found = await nouns_of(self._transport, peers, shard, shards, frequent=number)
             if found is None:
                 lacking.append(shard)
                 return
-            for row in noun_rows(found.items(), number):
-                if row is not None:
-                    best[row.name.concept] = row.count
+            best.update(found)
 
         async with asyncio.TaskGroup() as group:
             for shard in range(self._layout.shards):
@@ -87,11 +84,16 @@ class FrequentNouns:
 
 
 async def nouns_of(
-    transport: Transport, peers: Iterable[Peer], shard: int, shards: int
+    transport: Transport, peers: Iterable[Peer], shard: int, shards: int, frequent: int = 0
 ) -> dict[str, int] | None:
-    """Return the nouns of a shard with their counts; None if none of the peers lists them."""
+    """Return the nouns of a shard with their counts; None if none of the peers lists them.
+
+    With `frequent`, these are only so many of the most frequent.
+    """
     for peer in peers:
         try:
+            if frequent:
+                return await _page(transport, peer, AskNouns(shard, frequent=frequent))
             return await _listed_by(transport, peer, shard, shards)
         except PeerError:
             continue
@@ -104,16 +106,24 @@ async def _listed_by(transport: Transport, peer: Peer, shard: int, shards: int) 
     """Ask one peer for a shard's nouns, page by page; PeerError if it does not send them."""
     found, after = dict[str, int](), ""
     for _ in range(max(1, _MOST // MOST_NOUNS // shards)):
-        question = encode(AskNouns(shard, after))
-        answer = decode(await transport.call(peer, question, timeout=_WITHIN))
-        if not isinstance(answer, Nouns):
-            why = answer.reason if isinstance(answer, Refusal) else "unexpected answer"
-            raise MessageError(why)
-        names = answer.names
-        if not names:
+        page = await _page(transport, peer, AskNouns(shard, after))
+        if not page:
             break
-        if len(names) != len(answer.counts) or names != sorted(set(names)) or names[0] <= after:
-            raise MessageError("a page of nouns is not in order")
-        found |= zip(names, answer.counts, strict=True)
-        after = names[-1]
+        found |= page
+        after = max(page)
     return found
+
+
+async def _page(transport: Transport, peer: Peer, question: AskNouns) -> dict[str, int]:
+    """Ask a peer for a page of nouns; PeerError if it does not send one that was asked for."""
+    answer = decode(await transport.call(peer, encode(question), timeout=_WITHIN))
+    if not isinstance(answer, Nouns):
+        raise MessageError(answer.reason if isinstance(answer, Refusal) else "unexpected answer")
+    names = answer.names
+    if len(names) != len(answer.counts) or names != sorted(set(names)):
+        raise MessageError("a page of nouns is not in order")
+    if names and names[0] <= question.after:
+        raise MessageError("a page of nouns begins before the last one ends")
+    if len(names) > (question.frequent or MOST_NOUNS):
+        raise MessageError("a page has more nouns than were asked for")
+    return dict(zip(names, answer.counts, strict=True))

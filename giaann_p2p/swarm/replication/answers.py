@@ -209,7 +209,7 @@ class Answers:
         if question.shard >= self._store.layout.shards or not self._serves(question.shard):
             raise UsageError(f"this peer does not serve shard {question.shard}")
         names, counts, left = list[str](), list[int](), _MOST_NAMED
-        for noun in self._store.nouns(question.shard):
+        for noun in self._store.nouns(question.shard, frequent=question.frequent):
             if noun.name <= question.after:
                 continue
             left -= len(noun.name.encode())

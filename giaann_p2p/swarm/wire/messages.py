@@ -41,6 +41,7 @@ POSITION_BYTES = 2
 """Length of a neuron's position in a read, in bytes."""
 
 MOST_NOUNS = 1 << 12
+MOST_FREQUENT = 64
 """Maximum number of nouns in one page of a shard's nouns."""
 BUSY = "busy"
 """Prefix of the reason of a temporary refusal, after which the same question may succeed later."""
@@ -190,6 +191,8 @@ class AskNouns(Message, frozen=True, tag="nouns?"):
     shard: Shard
     after: str = ""
     """Only nouns whose names come after this text: the last one of the page before."""
+    frequent: Annotated[int, msgspec.Meta(ge=0, le=MOST_FREQUENT)] = 0
+    """Only so many of the most frequent of them, which are one page; 0: all."""
 
 
 class Nouns(Message, frozen=True, tag="nouns"):

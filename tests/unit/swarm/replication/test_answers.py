@@ -445,6 +445,17 @@ def test_nouns_are_listed_page_by_page(monkeypatch: pytest.MonkeyPatch) -> None:
     assert all(noun.occurrences > 0 for noun in held.nouns())
 
 
+@pytest.mark.parametrize("most", [1, 2, 3, 64])
+def test_the_most_frequent_nouns_are_one_page(most: int) -> None:
+    held = store(chunks=range(4))
+    here = answering(held)
+    for shard in range(SHARDS):
+        ranked = sorted(held.nouns(shard), key=lambda noun: (-noun.occurrences, noun.name))
+        page = sent(here.to(AskNouns(shard, frequent=most)))
+        assert isinstance(page, Nouns)
+        assert list(zip(page.names, page.counts, strict=True)) == sorted(ranked[:most])
+
+
 def test_nouns_of_shards_that_are_not_served_are_not_listed() -> None:
     for asked in (AskNouns(1), AskNouns(SHARDS)):
         answer = answering(store(chunks=[1]), "rsrr").to(asked)

@@ -1,0 +1,92 @@
+"""The most frequent nouns of a swarm, from peers some of which are silent or lie."""
+
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import cast
+
+import pytest
+
+from giaann_p2p.net.clock import run
+from giaann_p2p.net.errors import Unreachable
+from giaann_p2p.net.transport import Transport
+from giaann_p2p.node.reading import noun_lists
+from giaann_p2p.node.reading.noun_lists import FrequentNouns
+from giaann_p2p.store.layout import Layout
+from giaann_p2p.swarm.members.peers_view import PeersView
+from giaann_p2p.swarm.wire.identity import Peer
+from giaann_p2p.swarm.wire.message import Message
+from giaann_p2p.swarm.wire.messages import AskNouns, Nouns, decode, encode
+
+NOUNS = [{"bee": 5, "wasp": 1, "honey": 3}, {"queen": 4, "sting": 3}]
+"""By shard."""
+SHARDS = len(NOUNS)
+
+
+def honest(question: AskNouns) -> Message:
+    known = sorted(NOUNS[question.shard].items(), key=lambda noun: (-noun[1], noun[0]))
+    best = dict(sorted(known[: question.frequent]))
+    return Nouns(list(best), list(best.values()))
+
+
+def silent(_question: AskNouns) -> Message:
+    raise Unreachable("it is silent")
+
+
+def disordered(_question: AskNouns) -> Message:
+    return Nouns(["b", "a"], [9, 9])
+
+
+def excessive(_question: AskNouns) -> Message:
+    return Nouns(["a", "b", "c", "d"], [9, 9, 9, 9])
+
+
+class Swarm:
+    """Peers of which each serves every shard, and a peer that asks them."""
+
+    def __init__(self, *peers: Callable[[AskNouns], Message]) -> None:
+        self._known = {Peer(bytes([number]) * 32): peer for number, peer in enumerate(peers)}
+        self.asked = 0
+        others = SimpleNamespace(
+            ready=lambda _shard, _now: list(self._known), not_suspected=lambda _peer, _now: True
+        )
+        self.nouns = FrequentNouns(
+            cast(Transport, SimpleNamespace(call=self._call)),
+            cast(PeersView, others),
+            Layout(shards=SHARDS),
+            lambda: 0.0,
+        )
+
+    async def _call(self, peer: Peer, body: bytes, **_: float) -> bytes:
+        question = decode(body)
+        assert isinstance(question, AskNouns)
+        self.asked += 1
+        return encode(self._known[peer](question))
+
+    async def most(self, number: int) -> list[tuple[str, int]]:
+        found = await self.nouns.most(number)
+        return [(row.name.concept, row.count) for row in found if row is not None]
+
+
+@pytest.mark.parametrize("bad", [silent, disordered, excessive])
+def test_they_are_of_all_shards_from_whoever_lists_them(
+    bad: Callable[[AskNouns], Message],
+) -> None:
+    found = run(Swarm(bad, honest).most(3))
+    assert found == [("bee", 5), ("queen", 4), ("honey", 3)]
+
+
+def test_they_are_asked_for_again_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def main() -> list[int]:
+        swarm, asked = Swarm(honest), []
+        for fresh in (noun_lists._FRESH, noun_lists._FRESH, -1.0):
+            monkeypatch.setattr(noun_lists, "_FRESH", fresh)
+            await swarm.most(2)
+            asked.append(swarm.asked)
+        return asked
+
+    assert run(main()) == [SHARDS, SHARDS, 2 * SHARDS]
+
+
+def test_a_shard_that_nobody_lists_is_an_error_with_advice() -> None:
+    with pytest.raises(Unreachable, match=rf"nouns of {SHARDS} shards.*giaann status"):
+        run(Swarm(silent).most(3))
