@@ -13,12 +13,13 @@ from bootstrap.node import BootstrapNode
 from bootstrap.options import BootstrapOptions
 from giaann_p2p.errors import UsageError
 from giaann_p2p.local.status_file import READY, Status
+from giaann_p2p.model.traits import traits_of
 from giaann_p2p.model.usual import new_spec
 from giaann_p2p.net.hive.key_file import open_key_file
 from giaann_p2p.net.hive.outside import outside
 from giaann_p2p.node.members.acquaintances import Acquaintances
 from giaann_p2p.node.members.membership import TokenIssuer, usual_folder
-from giaann_p2p.store.layout import Layout, usual_blocks
+from giaann_p2p.store.layout import Layout
 from giaann_p2p.swarm.wire.link import MOST_ADDRESSES, Link
 from giaann_p2p.swarm.wire.manifest import Manifest
 from giaann_p2p.terminal import say
@@ -100,7 +101,7 @@ def _founded(options: BootstrapOptions, folder: Folder) -> Manifest:
         spec=spec,
         layout=Layout(
             shards=options.shards,
-            blocks=options.blocks or usual_blocks(spec),
+            blocks=options.blocks or traits_of(spec.profile).blocks,
             sentences=options.chunk,
         ),
         replicas=options.replicas,

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
         Generation,
         Info,
         Job,
-        ModelSpec,
         Recalled,
         Score,
         Token,
@@ -278,6 +277,8 @@ def checked_lines(checked: "Checked") -> list[str]:
 
 def info_lines(info: "Info", where: str) -> str:
     """Return lines on a brain's size, digest, model and texts."""
+    from giaann_p2p.model.traits import traits_of  # it takes numpy along
+
     spec = info.spec
     return "\n".join(
         [
@@ -287,16 +288,10 @@ def info_lines(info: "Info", where: str) -> str:
             f"digest     {info.digest}",
             f"model      S={spec.seed_tokens}, {spec.column_segments} column and "
             f"{spec.feature_segments} feature segments, {spec.branches} branches",
-            f"           pipeline {spec.pipeline}, {_further(spec)}",
+            f"           pipeline {spec.pipeline}, {traits_of(spec.profile).reads_with(spec)}",
             *map(_text_line, info.texts),
         ]
     )
-
-
-def _further(spec: "ModelSpec") -> str:
-    if spec.profile == "words":
-        return f"lexicon {spec.lexicon}"
-    return f"profile {spec.profile}, tokeniser {getattr(spec.subwords, 'tokeniser', '')[:32]}"
 
 
 def _text_line(job: "Job") -> str:

@@ -13,9 +13,8 @@ from giaann_p2p.client.session import Session
 from giaann_p2p.errors import MessageError, PeerError
 from giaann_p2p.model.ids import PRIME, word_id
 from giaann_p2p.model.rows import Name, Neuron, Row
-from giaann_p2p.model.spec import UNITS, ModelSpec
-from giaann_p2p.model.subwords.spec import of_subwords
-from giaann_p2p.model.subwords.tokeniser import tokeniser
+from giaann_p2p.model.spec import UNITS
+from giaann_p2p.model.traits import traits_of
 from giaann_p2p.net.errors import Unreachable
 from giaann_p2p.store.layout import Layout
 from giaann_p2p.swarm.members.majority import majority
@@ -93,14 +92,16 @@ async def column(visiting: Session, concept: str, words: int = 16, leads: int = 
     all reads to a vote, the owners vote on the list of words, too; then Unreachable is also raised
     if no majority of the replicas answers.
     """
+    spec = visiting.manifest.spec
+    columns = traits_of(spec.profile).column_names(concept, spec)
     name, number, listed = "", 0, _Listed([], False)
-    for name in names_of(concept, visiting.manifest.spec):
+    for name in columns:
         number = word_id(name)
         listed = await _features(visiting, number)
         if any(listed.lists):
             break
     else:
-        name = names_of(concept, visiting.manifest.spec)[0]
+        name = columns[0]
     # The most frequent words of the column are among those of its blocks.
     some = dict.fromkeys(feature for one in listed.lists for feature in one[:words])
     rows = await visiting.rows([Neuron(number, feature) for feature in some])
@@ -117,19 +118,6 @@ async def column(visiting: Session, concept: str, words: int = 16, leads: int = 
         for row, strongest in zip(found, targets, strict=True)
     ]
     return Column(name, len(set().union(*listed.lists)), shown, listed.is_cut)
-
-
-def names_of(noun: str, spec: ModelSpec) -> list[str]:
-    """Return the names that a noun's column may have, in the order in which to look for it.
-
-    In the profile `subwords` it is the noun's first token, which has a space inside a sentence, and
-    may be capitalised.
-    """
-    if spec.profile == "words":
-        return ["_".join(noun.lower().split())]
-    known = tokeniser(of_subwords(spec).tokeniser)
-    forms = [noun] if noun[:1].isspace() else [f" {noun}", noun, f" {noun.title()}", noun.title()]
-    return list(dict.fromkeys(known.names[known.encode(form)[0]] for form in forms))
 
 
 async def _features(visiting: Session, concept: int) -> _Listed:

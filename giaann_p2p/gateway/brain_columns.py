@@ -3,12 +3,13 @@
 import sys
 import time
 
-from giaann_p2p.client.column import Target, names_of, strongest_of
+from giaann_p2p.client.column import Target, strongest_of
 from giaann_p2p.gateway.noun_index import NounIndex
 from giaann_p2p.gateway.views import Found, ShownColumn, ShownLead, ShownWord
 from giaann_p2p.model.ids import word_id
 from giaann_p2p.model.rows import Name, Neuron, Question
 from giaann_p2p.model.spec import UNITS
+from giaann_p2p.model.traits import traits_of
 from giaann_p2p.store.store import Store
 
 _REFRESH = 10.0
@@ -31,7 +32,7 @@ class BrainNouns:
 
 def column_of(store: Store, noun: str, words: int, leads: int) -> ShownColumn | None:
     """Return a noun's column; None if the brain never learned it."""
-    for name in names_of(noun, store.spec):
+    for name in traits_of(store.spec.profile).column_names(noun, store.spec):
         concept = word_id(name)
         features = store.features(concept, sys.maxsize)  # all, because they are counted
         if len(features):

@@ -14,6 +14,7 @@ from giaann_p2p.errors import PromptError
 from giaann_p2p.gateway.failures import BadField, NoModel
 from giaann_p2p.model.manner import Manner, Sampling
 from giaann_p2p.model.prompt import checked_prompt
+from giaann_p2p.model.traits import traits_of
 from giaann_p2p.plain_faults import fault_of
 
 USUAL_TOKENS = 80
@@ -172,7 +173,7 @@ def manners(options: _Options, profile: str, tokens: int | None, most: int) -> l
     tokens = min(USUAL_TOKENS, most) if tokens is None else tokens
     if tokens > most:
         raise BadField(f"max_tokens: at most {most:,} here; it is {tokens:,}", "max_tokens")
-    if profile == "words":
+    if not traits_of(profile).draws:
         _refuse_drawing(options)
         return [Manner(max_tokens=tokens)] * options.count
     first = secrets.randbelow(_SEEDS) if options.seed is None else options.seed % (1 << 63)
@@ -215,5 +216,5 @@ def _refuse_drawing(options: _Options) -> None:
 
 def require_probabilities(profile: str, field: str, wanted: bool) -> None:
     """Raise BadField if logarithms of probabilities are wanted of a model of words."""
-    if wanted and profile == "words":
+    if wanted and not traits_of(profile).draws:
         raise BadField(f"{field}: this model has words, which are not drawn by probability", field)

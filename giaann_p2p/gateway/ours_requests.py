@@ -8,6 +8,7 @@ from starlette.requests import Request
 from giaann_p2p.gateway.context import Context
 from giaann_p2p.gateway.failures import BadField
 from giaann_p2p.model.manner import Beam, Manner, Sampling, Variant
+from giaann_p2p.model.traits import traits_of
 
 _RIVALS = 8
 """The candidates that are told of each token."""
@@ -75,7 +76,7 @@ class PromptRequest(msgspec.Struct, kw_only=True):
                 if self.repetition_penalty is None
                 else self.repetition_penalty,
                 stop=tuple(text for text in stop if text),
-                rivals=_RIVALS if self.explain and context.facts.profile == "subwords" else 0,
+                rivals=_RIVALS if self.explain and traits_of(context.facts.profile).draws else 0,
             ),
         )
 

@@ -15,7 +15,7 @@ from giaann_p2p.gateway.context import context_of
 from giaann_p2p.gateway.limits import Limits
 from giaann_p2p.gateway.rules import Access
 from giaann_p2p.gateway.server import address_of, bound, cancel_at_signals, run
-from giaann_p2p.gateway.usage import counter_of
+from giaann_p2p.model.traits import traits_of
 from giaann_p2p.solo.brain import Brain
 
 
@@ -44,7 +44,7 @@ async def serve(
     with bound(listening.host, listening.port) as door:
         async with backing as backend:
             facts = backend.facts
-            count = await asyncio.to_thread(counter_of, facts.profile)
+            count = await asyncio.to_thread(traits_of(facts.profile).counter)
             found = gateway(context_of(backend, limits, count), listening.access)
             where = whereabouts.Whereabouts(
                 url=_reached(address_of(door)), pid=os.getpid(), key_file=listening.key_file

@@ -11,15 +11,16 @@ from typing import Literal
 
 import msgspec
 
+from giaann_p2p.model.traits import traits_of
 from giaann_p2p.net.clock import Clock
 from giaann_p2p.sim.holder import Holder
-from giaann_p2p.sim.lessons import SPECS, lessons_of
+from giaann_p2p.sim.lessons import lessons_of
 from giaann_p2p.sim.network import Network
 from giaann_p2p.sim.node import RECORD, Node
 from giaann_p2p.sim.notary import Notaries
 from giaann_p2p.sim.promises import Promises
 from giaann_p2p.sim.trace import Trace
-from giaann_p2p.store.layout import Layout, usual_blocks
+from giaann_p2p.store.layout import Layout
 from giaann_p2p.store.undisturbed import undisturbed
 from giaann_p2p.swarm.members.peers_view import PeersView
 from giaann_p2p.swarm.members.standing import Standing
@@ -67,7 +68,7 @@ class World:
         self.clock, self.trace = Clock(), Trace(everything)
         self.network = Network(self.clock, random.Random(f"{seed} network"))
         self.rules, self.settings = rules, settings
-        blocks = usual_blocks(SPECS[rules.profile])
+        blocks = traits_of(rules.profile).blocks
         self.layout = Layout(shards=rules.shards, blocks=blocks)
         self.lessons = lessons_of(self.layout, rules.profile)
         self.founder = founder = Identity.from_seed(random.Random(f"{seed} founder").randbytes(32))

@@ -28,6 +28,7 @@ from giaann_p2p.model.rows import run
 from giaann_p2p.model.said import Generation
 from giaann_p2p.model.sequence import Names
 from giaann_p2p.model.spec import UNITS, ModelSpec
+from giaann_p2p.model.traits import traits_of
 from giaann_p2p.model.usual import new_spec
 from giaann_p2p.solo.answer import Answer
 from giaann_p2p.solo.corpus import Corpus, opened
@@ -41,7 +42,7 @@ from giaann_p2p.solo.training import Watch, train
 from giaann_p2p.store import home
 from giaann_p2p.store.disk.files import DiskFiles
 from giaann_p2p.store.fsck import Checked, fsck
-from giaann_p2p.store.layout import Layout, usual_blocks
+from giaann_p2p.store.layout import Layout
 from giaann_p2p.store.store import Store
 
 _LARGE = 8 << 20
@@ -375,7 +376,7 @@ def _store(directory: Path, spec: ModelSpec | None, readonly: bool) -> Store:
 
 
 def _layout(spec: ModelSpec) -> Layout:
-    return Layout(shards=_SHARDS, blocks=usual_blocks(spec))
+    return Layout(shards=_SHARDS, blocks=traits_of(spec.profile).blocks)
 
 
 def _whole(store: Store) -> Store:

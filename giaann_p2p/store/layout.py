@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from giaann_p2p.errors import SpecError
 from giaann_p2p.model.sequence import Ids
-from giaann_p2p.model.spec import CHUNK, MOST_CHUNK, ModelSpec
+from giaann_p2p.model.spec import CHUNK, MOST_CHUNK
 
 Shards = npt.NDArray[np.uint16]
 """An array of shard numbers."""
@@ -64,14 +64,6 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         """Return the shard of one neuron's row; twenty times as fast as `shards_of` for one row."""
         block = _mixed_one(feature) & (self.blocks - 1) if self.blocks > 1 else 0
         return _mixed_one(concept + block * _GOLDEN & _WORD) & (self.shards - 1)
-
-
-def usual_blocks(spec: ModelSpec) -> int:
-    """Return the usual number of blocks per column.
-
-    In the profile `subwords` the column of rows that ignore columns holds half of all connections.
-    """
-    return 1 if spec.profile == "words" else 16
 
 
 def among(some: npt.NDArray[Any], others: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:

@@ -25,7 +25,8 @@ import numpy as np
 from giaann_p2p.model.manner import Manner
 from giaann_p2p.model.profiles import profile_of
 from giaann_p2p.model.rows import Answer, Neuron, Question, run
-from giaann_p2p.store.layout import Layout, usual_blocks
+from giaann_p2p.model.traits import traits_of
+from giaann_p2p.store.layout import Layout
 from giaann_p2p.store.store import Store
 from giaann_p2p.swarm.members.placement import Floats, Placement
 from giaann_p2p.swarm.reading.reader import Reader
@@ -65,7 +66,7 @@ def main() -> None:
     prompts = (DATA / "prompts.txt").read_text().splitlines()[: given.prompts]
     with Store.at(given.brain, readonly=True) as store:
         read = [read_by(store, prompt, given.tokens) for prompt in prompts]
-        layout = Layout(shards=given.shards, blocks=usual_blocks(store.spec))
+        layout = Layout(shards=given.shards, blocks=traits_of(store.spec.profile).blocks)
         neurons = [neuron for one in read for question in one for neuron in question]
         size = {neuron: _size(store, neuron) for neuron in dict.fromkeys(neurons)}
         peers = {Peer(hashlib.sha256(bytes([n])).digest()): _GIB for n in range(given.storages)}

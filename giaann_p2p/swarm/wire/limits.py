@@ -8,6 +8,7 @@ and a shard by the memory that the peer gives to all shards.
 from dataclasses import replace
 
 from giaann_p2p.model.spec import ModelSpec
+from giaann_p2p.model.traits import traits_of
 from giaann_p2p.store.codec.parcel import Limits, memory_of
 from giaann_p2p.store.layout import Layout
 from giaann_p2p.store.seal import Seal, leaves_in
@@ -33,17 +34,10 @@ repetitive text is packed very small."""
 
 
 def of_chunk(spec: ModelSpec, layout: Layout) -> Limits:
-    """Return the limits for unpacking the parcel with one chunk's delta.
-
-    Each token is a neuron, and each pair of tokens in a sentence adds at most two connections, one
-    in a column segment and one in a feature segment. In the profile `subwords` each token is also a
-    neuron that stands for it in any column, and maybe one that stands for it as a delimiter.
-    """
-    tokens = layout.chunk * spec.max_tokens
-    if spec.profile == "words":
-        return Limits(spec.branches, spec.segments, tokens, tokens * (spec.max_tokens - 1))
-    pairs = tokens * (spec.max_tokens - 1 + spec.feature_segments)
-    return Limits(spec.branches, spec.segments, 3 * tokens + 1, pairs)
+    """Return the limits for unpacking the parcel with one chunk's delta."""
+    tokens, traits = layout.chunk * spec.max_tokens, traits_of(spec.profile)
+    neurons, connections = traits.most_neurons(tokens), tokens * traits.most_pairs(spec)
+    return Limits(spec.branches, spec.segments, neurons, connections)
 
 
 def of_push(spec: ModelSpec, layout: Layout) -> Limits:

@@ -25,7 +25,8 @@ from giaann_p2p.model.subwords.sequence import TokenSequences
 from giaann_p2p.model.subwords.spec import DISTANCES, reference_spec, subword_spec
 from giaann_p2p.model.subwords.tokeniser import tokeniser
 from giaann_p2p.model.text import Sentence
-from giaann_p2p.store.layout import Layout, usual_blocks
+from giaann_p2p.model.traits import traits_of
+from giaann_p2p.store.layout import Layout
 from giaann_p2p.store.store import Store
 from giaann_p2p.store.update import Update
 from tests.benchmarks.accuracy.figures import Figures
@@ -83,7 +84,9 @@ class Stored:
 
     def __init__(self, spec: ModelSpec, measure: Measure, test: list[list[Sentence]]) -> None:
         self._spec, self._measure, self._test = spec, measure, test
-        self._store = Store.in_memory(spec, Layout(shards=16, blocks=usual_blocks(spec)))
+        self._store = Store.in_memory(
+            spec, Layout(shards=16, blocks=traits_of(spec.profile).blocks)
+        )
         self._store.hold(range(16))
         self._taken, self._updates = Taken(), 0
 

@@ -16,7 +16,6 @@ from giaann_p2p.gateway.limits import Limits
 from giaann_p2p.gateway.noun_index import NounIndex
 from giaann_p2p.gateway.rules import Access
 from giaann_p2p.gateway.server import Server, bound
-from giaann_p2p.gateway.usage import counter_of
 from giaann_p2p.gateway.views import Found, Jobs, PeersNow, ShownColumn, ShownJob, ShownWord
 from giaann_p2p.model.manner import Manner, require
 from giaann_p2p.model.rows import Name
@@ -24,6 +23,7 @@ from giaann_p2p.model.said import AnyToken, Stopped, Token
 from giaann_p2p.model.subwords.basis import Basis
 from giaann_p2p.model.subwords.said import Rival, SubwordToken
 from giaann_p2p.model.tier import Tier
+from giaann_p2p.model.traits import traits_of
 from giaann_p2p.swarm.wire.prompt_messages import Cost
 
 _T = TypeVar("_T")
@@ -185,7 +185,7 @@ def served(
         door = bound("127.0.0.1", 0)
         port = door.getsockname()[1]
         context = context_of(
-            backend, limits or Limits(drain_seconds=1.0), counter_of(backend.facts.profile)
+            backend, limits or Limits(drain_seconds=1.0), traits_of(backend.facts.profile).counter()
         )
         app = gateway(context, access or Access())
         server = Server(app)

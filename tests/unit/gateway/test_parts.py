@@ -22,8 +22,8 @@ from giaann_p2p.gateway.noun_index import NounIndex
 from giaann_p2p.gateway.server import bound
 from giaann_p2p.gateway.stops import Stops
 from giaann_p2p.gateway.turns import Turns
-from giaann_p2p.gateway.usage import counter_of
 from giaann_p2p.gateway.whereabouts import Whereabouts
+from giaann_p2p.model.traits import traits_of
 
 LETTERS = st.text("ab", max_size=6)
 
@@ -186,8 +186,8 @@ def test_a_bound_of_zero_is_refused() -> None:
 
 
 def test_tokens_of_subwords_are_counted_by_their_tokeniser() -> None:
-    assert counter_of("subwords")("Hello wörld 2015") == 7
-    assert counter_of("words")("Bees, it's 5.") == 7
+    assert traits_of("subwords").counter()("Hello wörld 2015") == 7
+    assert traits_of("words").counter()("Bees, it's 5.") == 7
 
 
 def test_turns_are_taken_in_order_and_given_back_whatever_happens() -> None:

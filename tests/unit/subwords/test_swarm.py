@@ -7,7 +7,6 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from giaann_p2p.client.column import names_of
 from giaann_p2p.client.scoring import scored_over
 from giaann_p2p.errors import UsageError
 from giaann_p2p.model.delta import Delta
@@ -27,6 +26,7 @@ from giaann_p2p.model.subwords.said import Rival, SubwordToken
 from giaann_p2p.model.subwords.sequence import TokenSequences
 from giaann_p2p.model.subwords.spec import subword_spec
 from giaann_p2p.model.tier import Tier
+from giaann_p2p.model.traits import traits_of
 from giaann_p2p.net import clock
 from giaann_p2p.node.reading.prompting import Prompting, PromptOptions
 from giaann_p2p.node.reading.row_cache import RowCache
@@ -221,11 +221,17 @@ def test_answers_of_either_profile_travel() -> None:
         assert list(told.tokens) == tokens
 
 
-def test_the_names_that_a_column_may_have() -> None:
-    assert names_of("Civil War", ModelSpec()) == ["civil_war"]
-    assert names_of("war", RECOMMENDED) == [" war", "war", " War", "War"]
-    assert names_of(" war", RECOMMENDED) == [" war"]
-    assert names_of("anarchism", RECOMMENDED) == [" anarch", "an", " An", "An"]
+@pytest.mark.parametrize(
+    ("spec", "noun", "names"),
+    [
+        (ModelSpec(), "Civil War", ["civil_war"]),
+        (RECOMMENDED, "war", [" war", "war", " War", "War"]),
+        (RECOMMENDED, " war", [" war"]),
+        (RECOMMENDED, "anarchism", [" anarch", "an", " An", "An"]),
+    ],
+)
+def test_the_names_that_a_column_may_have(spec: ModelSpec, noun: str, names: list[str]) -> None:
+    assert traits_of(spec.profile).column_names(noun, spec) == names
 
 
 def test_a_client_refuses_options_of_the_other_profile_at_once() -> None:
