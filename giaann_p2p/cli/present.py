@@ -205,8 +205,14 @@ def _by_mix(score: "TokenScore") -> str:
     """Return what only `mix` is measured by: further measures, and what its choices rest on."""
     shares = f"; with columns given {score.accuracy_given:.4f}, strict {score.accuracy_strict:.4f}"
     shares += f", among the best five {score.accuracy_top5:.4f}"
+    shares += f" (given {score.accuracy_top5_given:.4f}, strict {score.accuracy_top5_strict:.4f})"
     if score.bits_per_byte is not None:
-        shares += f"; {score.bits_per_byte:.3f} bits per byte, perplexity {score.perplexity:,.1f}"
+        shares += f"; {score.bits_per_byte:.3f} bits per byte"
+        shares += (
+            f" (given {score.bits_per_byte_given:.3f}, strict {score.bits_per_byte_strict:.3f})"
+        )
+        shares += f", perplexity {score.perplexity:,.1f}"
+        shares += f" (given {score.perplexity_given:,.1f}, strict {score.perplexity_strict:,.1f})"
     tiers = (
         f"{basis} {tier.choices:,} ({tier.right / tier.choices:.4f} right)"
         for basis, tier in score.tiers.items()
@@ -240,8 +246,14 @@ def score_json(score: "Score") -> dict[str, Any]:
             "accuracy_given": subwords.accuracy_given,
             "accuracy_strict": subwords.accuracy_strict if by_mix else None,
             "accuracy_top5": subwords.accuracy_top5 if by_mix else None,
+            "accuracy_top5_given": subwords.accuracy_top5_given if by_mix else None,
+            "accuracy_top5_strict": subwords.accuracy_top5_strict if by_mix else None,
             "bits_per_byte": subwords.bits_per_byte,
+            "bits_per_byte_given": subwords.bits_per_byte_given,
+            "bits_per_byte_strict": subwords.bits_per_byte_strict,
             "perplexity": subwords.perplexity,
+            "perplexity_given": subwords.perplexity_given,
+            "perplexity_strict": subwords.perplexity_strict,
         }
     return found
 

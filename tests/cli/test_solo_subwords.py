@@ -46,7 +46,8 @@ def test_eval_says_both_accuracies(giaann: Run, brain: Path) -> None:
     assert "\nchoices rest on: recall " in done.stdout
     assert "bits per byte" not in done.stdout
     done = giaann("solo", "eval", brain / "bees.txt", "--db", brain / "db", "--bits")
-    assert " bits per byte, perplexity " in done.stdout
+    assert " bits per byte (given " in done.stdout
+    assert "), perplexity " in done.stdout
     done = giaann("solo", "eval", brain / "bees.txt", "--db", brain / "db", "--bits", "--json")
     score = json.loads(done.stdout)
     assert 0 < score["bits_per_byte"] < 2

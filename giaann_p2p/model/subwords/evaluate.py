@@ -68,11 +68,16 @@ class TokenScore(Score):
     right_strict: int = 0
     """The number of right words by the strict measure; only with `mix`."""
     right_top5: int = 0
-    """The number of words among the five best candidates; only with `mix`."""
+    """The number of words among the five best candidates; only with `mix`, as the next two."""
+    right_top5_given: int = 0
+    right_top5_strict: int = 0
     tiers: dict[Basis, Tier] = field(default_factory=lambda: {basis: Tier() for basis in Basis})
     """What the choices of `mix` rest on, and how many of them were right."""
     bits: float | None = None
     """The bits that the true words take, by the probabilities of `mix`; None if not measured."""
+    bits_given: float | None = None
+    """The same with columns given."""
+    bits_strict: float | None = None
     predicted_bytes: int = 0
     """The UTF-8 bytes of the true words, if their bits were measured."""
 
@@ -92,18 +97,50 @@ class TokenScore(Score):
         return self._share(self.right_top5)
 
     @property
+    def accuracy_top5_given(self) -> float:
+        """The same with columns given."""
+        return self._share(self.right_top5_given)
+
+    @property
+    def accuracy_top5_strict(self) -> float:
+        """The same by the strict measure."""
+        return self._share(self.right_top5_strict)
+
+    @property
     def bits_per_byte(self) -> float | None:
         """The bits that a byte of the true words takes; None if not measured."""
-        if self.bits is None or not self.predicted_bytes:
-            return None
-        return self.bits / self.predicted_bytes
+        return self._per_byte(self.bits)
+
+    @property
+    def bits_per_byte_given(self) -> float | None:
+        """The same with columns given."""
+        return self._per_byte(self.bits_given)
+
+    @property
+    def bits_per_byte_strict(self) -> float | None:
+        """The same by the strict measure."""
+        return self._per_byte(self.bits_strict)
 
     @property
     def perplexity(self) -> float | None:
         """2 to the power of the mean bits of a word; None if not measured."""
-        if self.bits is None or not self.predicted:
-            return None
-        return float(2 ** (self.bits / self.predicted))
+        return self._perplexity(self.bits)
+
+    @property
+    def perplexity_given(self) -> float | None:
+        """The same with columns given."""
+        return self._perplexity(self.bits_given)
+
+    @property
+    def perplexity_strict(self) -> float | None:
+        """The same by the strict measure."""
+        return self._perplexity(self.bits_strict)
+
+    def _per_byte(self, bits: float | None) -> float | None:
+        return None if bits is None or not self.predicted_bytes else bits / self.predicted_bytes
+
+    def _perplexity(self, bits: float | None) -> float | None:
+        return None if bits is None or not self.predicted else float(2 ** (bits / self.predicted))
 
     def _share(self, right: int) -> float:
         return right / self.predicted if self.predicted else 0.0
@@ -122,9 +159,10 @@ class TokenEvaluation:
             raise UsageError("bits are of the read-out mix, with the true tokens fed")
         self._lif = _lif(self._evidence, readout)
         self._known: dict[tuple[Place, ...], Candidates | None] = {}
+        self._bits: dict[tuple[tuple[Place, ...], int], float] = {}
         self.score = TokenScore(columns="given" if self._lif else "causal")
         if measure.bits:
-            self.score.bits = 0.0
+            self.score.bits = self.score.bits_given = self.score.bits_strict = 0.0
 
     def of(self, chunk: Sequence[Sentence]) -> Scoring:
         """Parse a chunk at once; return the steps that predict it and add to the score."""
@@ -150,6 +188,7 @@ class TokenEvaluation:
             self.score.seeded += self._measure.seed_tokens
             places = _places(sequence)
             self._known.clear()
+            self._bits.clear()
             if self._lif:
                 yield from self._by_lif(self._lif, places)
             else:
@@ -157,12 +196,17 @@ class TokenEvaluation:
 
     def _by_all_measures(self, sequence: TokenSequences, places: Sequence[Place]) -> Steps[None]:
         """Predict a sequence by each measure, and add to the score."""
-        given, strict, named_at = TokenScore(), TokenScore(), sequence.named_at.tolist()
+        named_at, none = sequence.named_at.tolist(), 0.0 if self._measure.bits else None
+        given, strict = TokenScore(bits=none), TokenScore(bits=none)
         yield from self._by_mix(places, [0] * len(places), given)
         yield from self._by_mix(places, self._known_from(named_at), self.score)
         yield from self._by_mix(places, _surely_known_from(sequence), strict)
         self.score.right_given += given.right_words
         self.score.right_strict += strict.right_words
+        self.score.right_top5_given += given.right_top5
+        self.score.right_top5_strict += strict.right_top5
+        self.score.bits_given = _sum(self.score.bits_given, given.bits)
+        self.score.bits_strict = _sum(self.score.bits_strict, strict.bits)
 
     def _known_from(self, named_at: Sequence[int]) -> list[int]:
         """Return from which position to predict on the column of each token is known.
@@ -193,7 +237,7 @@ class TokenEvaluation:
             _count(found, place, places[at], score)
             if score.bits is not None:
                 token = places[at].token
-                score.bits -= log_probability(self._evidence, last, token) / log(2)
+                score.bits += self._bits_of(last, token)
                 score.predicted_bytes += len(self._evidence.known.bytes[token])
             if own and found:
                 read.append((place or Place(found.best, last[0].home), 0))
@@ -206,6 +250,13 @@ class TokenEvaluation:
         if key not in self._known:
             self._known[key] = candidates_after(self._evidence, last)
         return self._known[key]
+
+    def _bits_of(self, last: Sequence[Place], token: int) -> float:
+        """Return the bits that a token takes, like the candidates."""
+        key = tuple(last), token
+        if key not in self._bits:
+            self._bits[key] = -log_probability(self._evidence, last, token) / log(2)
+        return self._bits[key]
 
     def _by_lif(self, lif: Lif, places: Sequence[Place]) -> Steps[None]:
         score, seed = self.score, self._measure.seed_tokens
@@ -223,6 +274,10 @@ class TokenEvaluation:
             score.right_words, score.right_given = score.right_words + hit, score.right_given + hit
             own = choice is not None and self._measure.feed is Feed.OWN
             read.append(choice.place if choice and own else places[at])
+
+
+def _sum(one: float | None, other: float | None) -> float | None:
+    return None if one is None or other is None else one + other
 
 
 def _count(found: Candidates | None, place: Place | None, target: Place, score: TokenScore) -> None:

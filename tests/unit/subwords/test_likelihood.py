@@ -107,6 +107,14 @@ def test_an_evaluation_measures_bits_only_if_asked(brain: Brain) -> None:
     assert asked.bits_per_byte == asked.bits / asked.predicted_bytes
     assert asked.perplexity == pytest.approx(2 ** (asked.bits / asked.predicted))
     assert 0 < asked.bits_per_byte < 1  # it was learned
+    assert asked.bits_per_byte_given is not None
+    assert asked.bits_per_byte_strict is not None
+    assert asked.bits_per_byte_given < asked.bits_per_byte < asked.bits_per_byte_strict
+    assert asked.perplexity_given is not None
+    assert asked.perplexity_given == pytest.approx(
+        2 ** (asked.bits_per_byte_given * asked.predicted_bytes / asked.predicted)
+    )
+    assert (plain.bits_per_byte_given, plain.perplexity_strict) == (None, None)
     assert plain.right_words == asked.right_words
 
 
@@ -115,6 +123,9 @@ def test_measures_from_strict_to_given_and_what_choices_rest_on(brain: Brain) ->
     assert isinstance(score, TokenScore)
     assert score.accuracy_strict <= score.accuracy <= score.accuracy_given
     assert score.accuracy <= score.accuracy_top5 <= 1
+    assert score.accuracy_strict < score.accuracy_top5_strict <= score.accuracy_top5
+    assert score.accuracy_top5 <= score.accuracy_top5_given <= 1
+    assert score.accuracy_given < score.accuracy_top5_given
     assert sum(tier.choices for tier in score.tiers.values()) == score.predicted
     assert sum(tier.right for tier in score.tiers.values()) == score.right_words
     assert score.tiers[Basis.RECALL].choices > 0
