@@ -177,17 +177,15 @@ def samplings_of(
             "without a temperature all answers are the same: give --temperature 1",
             param_hint="--n",
         )
-    return [
-        Sampling(
-            temperature=temperature,
-            top_k=top_k,
-            top_p=top_p,
-            seed=seed + number,
-            repetition_penalty=penalty,
-            stop=tuple(stop or ()),
-        )
-        for number in range(answers)
-    ]
+    first = Sampling(
+        temperature=temperature,
+        top_k=top_k,
+        top_p=top_p,
+        seed=seed,
+        repetition_penalty=penalty,
+        stop=tuple(stop or ()),
+    )
+    return first.each(answers)
 
 
 def manner_of(

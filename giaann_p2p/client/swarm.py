@@ -10,6 +10,7 @@ A client is not a peer: it announces nothing and serves nothing. Transient error
 silently. Permanent errors are raised, and their messages say what to do.
 """
 
+import asyncio
 from collections.abc import AsyncIterator, Callable, Generator, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from types import TracebackType
@@ -35,6 +36,9 @@ from giaann_p2p.swarm.reading.row_vote import USUAL
 
 Watch = Callable[[TrainReport, TrainProgress], None]
 """Callback with the report so far and the progress of a text; called a few times a second."""
+
+_AT_ONCE = 8
+"""Maximum number of answers to one prompt that are generated at the same time."""
 
 
 def _unwatched(_report: TrainReport, _standing: TrainProgress) -> None:
@@ -189,6 +193,21 @@ class AsyncSwarm:
             sampling=sampling,
         )
         return await answer.all()
+
+    async def generate_each(
+        self, prompt: str, answers: int, *, max_tokens: int = 80, sampling: Sampling
+    ) -> list[Generation]:
+        """Continue a prompt several times: drawn with the seed, and with those after it.
+
+        Some of the answers are generated at the same time.
+        """
+        turns = asyncio.Semaphore(_AT_ONCE)
+
+        async def answer(one: Sampling) -> Generation:
+            async with turns:
+                return await self.generate(prompt, max_tokens=max_tokens, sampling=one)
+
+        return await asyncio.gather(*map(answer, sampling.each(answers)))
 
     async def _oracle(self) -> Callable[[str, Manner], Answer]:
         if not self._local:
@@ -390,6 +409,14 @@ class Swarm:
                 variant=variant,
                 sampling=sampling,
             )
+        )
+
+    def generate_each(
+        self, prompt: str, answers: int, *, max_tokens: int = 80, sampling: Sampling
+    ) -> list[Generation]:
+        """Continue a prompt several times, like `AsyncSwarm.generate_each`."""
+        return self._portal.run(
+            self._swarm.generate_each(prompt, answers, max_tokens=max_tokens, sampling=sampling)
         )
 
 

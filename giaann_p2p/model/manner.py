@@ -10,6 +10,7 @@ from giaann_p2p.errors import UsageError
 MOST_TOKENS = 1 << 16
 _MOST_STOPS, _LONGEST_STOP = 16, 256
 MOST_RIVALS = 20
+MOST_ANSWERS = 100
 
 
 class Timing(StrEnum):
@@ -96,6 +97,18 @@ class Sampling(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         for rule, kept in rules.items():
             if not kept:
                 raise UsageError(f"{rule}; it is {getattr(self, rule.split()[0])}")
+
+    def each(self, answers: int) -> "list[Sampling]":
+        """Return the settings for several answers: with the seed, and with those after it.
+
+        UsageError if all answers would be the same.
+        """
+        if not 1 <= answers <= MOST_ANSWERS:
+            raise UsageError(f"the number of answers must be 1 to {MOST_ANSWERS}: {answers}")
+        if answers > 1 and not self.temperature:
+            raise UsageError("without a temperature all answers are the same: give one above 0")
+        seeds = range(self.seed, self.seed + answers)
+        return [msgspec.structs.replace(self, seed=seed) for seed in seeds]
 
 
 class Manner(msgspec.Struct, frozen=True, kw_only=True):

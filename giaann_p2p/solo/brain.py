@@ -198,6 +198,15 @@ class Brain:
             sampling=sampling,
         ).all()
 
+    def generate_each(
+        self, prompt: str, answers: int, *, max_tokens: int = 80, sampling: Sampling
+    ) -> list[Generation]:
+        """Continue a prompt several times: drawn with the seed, and with those after it."""
+        return [
+            self.generate(prompt, max_tokens=max_tokens, sampling=one)
+            for one in sampling.each(answers)
+        ]
+
     def evaluate(
         self,
         source: Source,
