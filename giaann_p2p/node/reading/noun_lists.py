@@ -23,6 +23,9 @@ _FRESH = 10.0
 """Seconds for which the most frequent nouns are used before they are determined anew."""
 _WITHIN = 5.0
 """Timeout of one request, in seconds."""
+_PATIENCE, _AGAIN = 10.0, 0.25
+"""Seconds to wait for peers that list a shard, and between two attempts: a swarm that has just
+started, or lost a peer, has none for a moment."""
 _AT_ONCE = 8
 """Maximum number of shards asked for at once."""
 _MOST = 1 << 21
@@ -56,11 +59,15 @@ class FrequentNouns:
     async def _found(self, number: int) -> Answer:
         turns, lacking = asyncio.Semaphore(_AT_ONCE), list[int]()
         best: dict[str, int] = {}
+        time = asyncio.get_running_loop().time
+        until = time() + _PATIENCE
 
         async def listed(shard: int) -> None:
             async with turns:
-                peers, shards = self._peers(shard), self._layout.shards
-                found = await nouns_of(self._transport, peers, shard, shards, frequent=number)
+                found = await self._of_shard(shard, number)
+                while found is None and time() < until:
+                    await asyncio.sleep(_AGAIN)
+                    found = await self._of_shard(shard, number)
             if found is None:
                 lacking.append(shard)
                 return
@@ -75,6 +82,10 @@ class FrequentNouns:
                 " peers hold them; ask again"
             )
         return noun_rows(best.items(), number)
+
+    async def _of_shard(self, shard: int, number: int) -> dict[str, int] | None:
+        peers, shards = self._peers(shard), self._layout.shards
+        return await nouns_of(self._transport, peers, shard, shards, frequent=number)
 
     def _peers(self, shard: int) -> list[Peer]:
         """Return the peers that serve a shard; those that failed to answer lately come last."""

@@ -87,6 +87,19 @@ def test_they_are_asked_for_again_after_a_while(monkeypatch: pytest.MonkeyPatch)
     assert run(main()) == [SHARDS, SHARDS, 2 * SHARDS]
 
 
+def test_a_swarm_that_has_just_started_is_waited_for() -> None:
+    asked = 0
+
+    def starts(question: AskNouns) -> Message:
+        nonlocal asked
+        asked += 1
+        if asked <= 3 * SHARDS:
+            raise Unreachable("it is starting")
+        return honest(question)
+
+    assert run(Swarm(starts).most(1)) == [("bee", 5)]
+
+
 def test_a_shard_that_nobody_lists_is_an_error_with_advice() -> None:
     with pytest.raises(Unreachable, match=rf"nouns of {SHARDS} shards.*giaann status"):
         run(Swarm(silent).most(3))
