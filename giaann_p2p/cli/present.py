@@ -134,6 +134,12 @@ def token_line(token: "Token | SubwordToken") -> str:
     )
 
 
+def explained_lines(answer: "Generation") -> list[str]:
+    """Return a line for each token, and one with what of the prompt was never learned."""
+    unknown = [f"  never learned: {', '.join(answer.unknown)}"] if answer.unknown else []
+    return [*map(token_line, answer.tokens), *unknown]
+
+
 def nothing_line(answer: "Generation", timing: str) -> str:
     """Return a line that says that there is no answer, with the prompt's unknown words."""
     unknown = f"; never learned: {', '.join(answer.unknown)}" if answer.unknown else ""

@@ -183,10 +183,10 @@ async def streamed(answer: "Answer", as_json: bool, stats: bool = False) -> None
 
 
 def show_more(answer: "Answer", done: "Generation", *, explain: bool, stats: bool) -> None:
-    """Print the score of each token (`explain`) and its cost (`stats`)."""
+    """Print what each token rests on (`explain`) and its cost (`stats`)."""
     if explain:
-        for token in done.tokens:
-            say(present.shown(present.token_line(token)))
+        for line in present.explained_lines(done):
+            say(present.shown(line))
     if stats and answer.begun is not None:
         for line in present.costs_lines(done.tokens, answer.begun, answer.costs):
             say(present.shown(line))

@@ -171,8 +171,8 @@ def prompt(
             elif not stream:
                 say(done.prompt + done.text)
             if explain and not json_output:
-                for token in done.tokens:
-                    say(present.token_line(token))
+                for line in present.explained_lines(done):
+                    say(line)
     if not done.text:
         complain(present.nothing_line(done, timing.value))
         raise typer.Exit(NOTHING)
