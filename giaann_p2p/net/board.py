@@ -27,6 +27,12 @@ class Board(Protocol):
     async def look(self, role: Role) -> list[list[bytes]]:
         """Return a role's records, one list per peer that answered; raise Unreachable if none did.
 
-        An empty result means that other peers answered and know of no record.
+        A board that was looked at before may leave out records that are older than the last look,
+        and return only the bare pulse of a record that was prolonged since. So it serves one reader
+        only. An empty result means that other peers answered, and know of nothing else.
         """
+        ...
+
+    def forget(self) -> None:
+        """Let the next look return all records, because the last one's were not all merged."""
         ...

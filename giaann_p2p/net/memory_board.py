@@ -68,6 +68,9 @@ class MemoryBoard:
                 left.setdefault(note.by, []).append(note.record)
         return list(left.values())
 
+    def forget(self) -> None:
+        """Do nothing; tests may note the call."""
+
     async def reach(self, me: Peer) -> None:
         """Wait as long as a request takes; raise Unreachable if this peer is cut off."""
         await asyncio.sleep(self._chance.uniform(*self.latency))
@@ -90,6 +93,10 @@ class View:
     def held(self, role: Role) -> list[bytes]:
         """Return nothing: no peer keeps records for others here."""
         return []
+
+    def forget(self) -> None:
+        """Tell the board, whose looks return all records anyway."""
+        self._board.forget()
 
     async def look(self, role: Role) -> list[list[bytes]]:
         """Return a role's records, one list per peer; raise Unreachable if this peer is cut off."""

@@ -40,6 +40,9 @@ class SimBoard:
         """Return nothing: no peer keeps records for others here."""
         return []
 
+    def forget(self) -> None:
+        """Do nothing: each record that is sent arrives whole."""
+
     async def look(self, role: Role) -> list[list[bytes]]:
         """Return records, one list per machine; Unreachable if none is reached.
 

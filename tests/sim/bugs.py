@@ -34,7 +34,7 @@ from giaann_p2p.swarm.training.pushed_chunk import PushedChunk
 from giaann_p2p.swarm.wire.actions import Apply, Reply
 from giaann_p2p.swarm.wire.identity import Peer
 from giaann_p2p.swarm.wire.messages import Carried, Pushed, Read
-from giaann_p2p.swarm.wire.pulse import PULSE_BYTES
+from giaann_p2p.swarm.wire.pulse import ID_BYTES, bare
 from giaann_p2p.swarm.wire.row_mark import MARK_BYTES
 from giaann_p2p.swarm.wire.shardset import packed
 
@@ -281,12 +281,12 @@ def _take_any_link(patch: pytest.MonkeyPatch) -> None:
 def _let_an_old_pulse_prolong_a_record(patch: pytest.MonkeyPatch) -> None:
     merge = directory.Directory.merge
 
-    def credulous(self: Any, data: bytes, now: float, owner: Peer | None = None) -> Any:
-        row = self._known.get(data[PULSE_BYTES:])
+    def credulous(self: Any, data: bytes, now: float) -> Any:
+        row = self._by_id.get(bare(data)[:ID_BYTES])
         if row is not None:
             old = self._entries[row]
             self._renew(row, old, structs.replace(old, arrived=now))
-        return merge(self, data, now, owner)
+        return merge(self, data, now)
 
     patch.setattr(directory.Directory, "merge", credulous)
 

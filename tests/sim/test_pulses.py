@@ -23,7 +23,8 @@ def believers(*forgeries: Forgery) -> int:
         for one in others:
             there = one.around.directory.alive(one.now)
             assert {other.peer for other in others} <= there
-        return sum(dead.peer in one.around.directory.alive(one.now) for one in others)
+        live = [one.around.directory.live(one.now) for one in others]
+        return sum(any(said.peer == dead.peer for said in some) for some in live)
 
     def at_work(swarm: Swarm) -> object:
         swarm.clock.at(BEGINS + 10, lambda: swarm.storages[0].crash(lost=True))

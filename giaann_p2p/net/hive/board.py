@@ -13,10 +13,14 @@
 5. A call ends before its caller times out: see `node.options.look_within`.
 6. Most looks are short (see short_look.py): they ask nodes that an earlier search found. If one of
    these does not answer, the same look searches anew.
+7. The first look asks for all records, and later ones for the news of some seconds: at rest that is
+   a bare pulse of each peer (see shelf.py). A peer posts a bare pulse, too, and its whole record
+   only to nodes that do not have it.
 """
 
 import asyncio
 import logging
+import math
 import random
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
@@ -37,12 +41,13 @@ from giaann_p2p.net.hive.host import Host
 from giaann_p2p.net.hive.life import Life
 from giaann_p2p.net.hive.outside import outside
 from giaann_p2p.net.hive.peer_id import libp2p_id, libp2p_name, peer_of_address
-from giaann_p2p.net.hive.shelf import Shelf, node_key
+from giaann_p2p.net.hive.shelf import ALL, NOTHING, Shelf, news_key, node_key
 from giaann_p2p.net.hive.short_look import Search, spread
 from giaann_p2p.net.hive.ways import Ways
 from giaann_p2p.store.layout import Layout
 from giaann_p2p.swarm.wire.admission import Admission
 from giaann_p2p.swarm.wire.identity import Peer
+from giaann_p2p.swarm.wire.pulse import bare, shown_by
 from giaann_p2p.swarm.wire.record import Role
 
 _LOG = logging.getLogger(__name__)
@@ -70,6 +75,12 @@ _SEARCH_EVERY = 60.0
 came nearer to a key are asked sooner."""
 _ASKED = 2
 """The number of nodes that a short look asks for each key."""
+_NEWS = 12.0
+"""The seconds whose news a look asks for at least: more than a peer lets pass between two pulses,
+so that each look brings one of each peer, whichever nodes it asks. Less: fewer bytes; but a peer
+that some nodes lack would sooner be taken for dead."""
+_OVERLAP = 2.0
+"""The seconds before the last look whose news a look asks for, too, if that was long ago."""
 _STRAYS = 8
 """The number of randomly drawn seeds that are dialled at each refresh."""
 _SUREST, _FURTHER = 80, 48
@@ -105,6 +116,7 @@ class HiveBoard:
         self._alone = asyncio.Event()  # a call found no node that answers
         self._searches: set[asyncio.Task[Any]] = set()
         self._last_search: dict[Role, Search] = {}
+        self._looked: dict[Role, float] = {}  # when the last look that was answered began
 
     def __repr__(self) -> str:
         return f"<HiveBoard: {self.nodes} nodes known, {self._shelf!r}>"
@@ -171,20 +183,25 @@ class HiveBoard:
         now = self._clock()
         return [record for key in self._shelf.keys(role) for record in self._shelf.get(key, now)]
 
+    def forget(self) -> None:
+        """Let the next look of each role bring all records, whatever is under way."""
+        self._looked = {}
+
     async def look(self, role: Role) -> list[list[bytes]]:
-        """Return a role's records, one list per node; raise Unreachable if no node answered."""
-        guard = self._guard
-        keys = self._shelf.keys(role)
+        """Return a role's news, one list per node; raise Unreachable if no node answered."""
+        guard, began = self._guard, self._clock()
         if guard is None:
             raise Unreachable("the peer directory is not ready while p2pd starts; try again")
-        finding = Finding(keys)
+        looked = self._looked  # `forget` may be called meanwhile
+        seconds = self._since_look(role, began)
+        finding = Finding(self._shelf.keys(role, seconds))
         guard.findings.add(finding)
         try:
             with suppress(TimeoutError):  # what has arrived by then is returned
                 async with asyncio.timeout(_WITHIN):
                     await self._tried.wait()
-                    if not await self._look_shortly(role):
-                        await self._search(role)
+                    if not await self._look_shortly(role, seconds):
+                        await self._search(role, seconds)
                     await asyncio.gather(
                         *[self._rest_of(peer_id, finding) for peer_id in finding.cut]
                     )
@@ -193,6 +210,7 @@ class HiveBoard:
         if not finding.answers:
             self._alone.set()
             raise self._nobody()
+        looked[role] = began
         return [found for found in (self.held(role), *finding.brought()) if found]
 
     async def close(self) -> None:
@@ -203,6 +221,7 @@ class HiveBoard:
     async def _live(self, life: Life) -> None:
         """Join the DHT as a new node after p2pd has started."""
         await self._end(gone=True)
+        self._looked = {}
         self._last_search = {}  # looks of the node before may still be noted in the old one
         guard = Guard(
             (await life.unary()).p2p,
@@ -326,7 +345,13 @@ class HiveBoard:
                 return last.near[key]
         return ()
 
-    async def _look_shortly(self, role: Role) -> bool:
+    def _since_look(self, role: Role, now: float) -> int:
+        """Return of how many seconds a look needs the news."""
+        if role not in self._looked:
+            return ALL
+        return min(math.ceil(max(now - self._looked[role] + _OVERLAP, _NEWS)), ALL)
+
+    async def _look_shortly(self, role: Role, seconds: int) -> bool:
         """Ask some nodes of the last search; return whether it is recent, and all answered."""
         node, searches = self._node, self._last_search  # p2pd may be restarted meanwhile
         last = searches.get(role)
@@ -334,7 +359,9 @@ class HiveBoard:
             return False
         asked = spread(last.near, _ASKED, MOST_KEYS)
         calls = [
-            node.protocol.call_find(peer_id, list(map(DHTID.from_bytes, keys)))
+            node.protocol.call_find(
+                peer_id, [DHTID.from_bytes(news_key(key, seconds)) for key in keys]
+            )
             for peer_id, keys in asked.items()
         ]
         answers = await asyncio.gather(*calls)
@@ -347,12 +374,13 @@ class HiveBoard:
             del searches[role]
         return False
 
-    async def _search(self, role: Role) -> None:
+    async def _search(self, role: Role, seconds: int) -> None:
         """Ask all nodes near a role's keys, and note the nearest for the next looks."""
         silent, searches = self._node.blacklist, self._last_search
-        found = await self._nearest(self._shelf.keys(role))
+        found = await self._nearest(self._shelf.keys(role, seconds))
         heard = {
-            key: [node for node in nodes if node not in silent] for key, nodes in found.items()
+            news_key(key, ALL): [node for node in nodes if node not in silent]
+            for key, nodes in found.items()
         }
         near = {key: nodes[:REPLICAS] for key, nodes in heard.items() if nodes}
         if near:
@@ -391,7 +419,8 @@ class HiveBoard:
             await asyncio.gather(*leave)
             if all(taken):
                 return
-        left = [node for node in (await self._nearest([key]))[key] if node not in near]
+        search = news_key(key, NOTHING)  # the nodes need not tell what they have
+        left = [node for node in (await self._nearest([search]))[search] if node not in near]
         while left and sum(taken) < REPLICAS:
             some = REPLICAS - sum(taken)
             wave, left = left[:some], left[some:]
@@ -402,9 +431,14 @@ class HiveBoard:
     async def _leave(
         self, peer_id: PeerID, key: bytes, record: bytes, lifetime: float, taken: list[bool]
     ) -> None:
-        said = await self._node.protocol.call_store(
-            peer_id, [DHTID.from_bytes(key)], [record], [float(lifetime)]
-        )
+        """Post a record to a node: its pulse if that is not the first, else or if refused all."""
+        is_first = shown_by(record).number == 0
+        for data in (record,) if is_first else (bare(record), record):
+            said = await self._node.protocol.call_store(
+                peer_id, [DHTID.from_bytes(key)], [data], [float(lifetime)]
+            )
+            if not said or said[0]:  # a node that did not answer is not asked again
+                break
         taken.append(bool(said) and bool(said[0]))
 
 

@@ -7,7 +7,10 @@
    its newest pulse, arrived, by the local clock, so the clocks of peers may differ as far as
    swarm/wire/record.py allows.
 3. Where membership is restricted, a record is kept only if its peer may have the role it claims.
-4. A place has room for `most` bytes of records of other peers. When it is full, peers that are in
+4. A place can be asked for all its records, for news, or for nothing. News of the last seconds are
+   bare pulses of the records that were prolonged, and the records that are new, whole. A peer posts
+   bare pulses, too, to nodes that have its record.
+5. A place has room for `most` bytes of records of other peers. When it is full, peers that are in
    it may renew their records, and no new peers are admitted. This peer's own record does not count,
    so no stranger can displace it.
 """
@@ -20,7 +23,7 @@ from giaann_p2p.errors import RecordError
 from giaann_p2p.store.layout import Layout
 from giaann_p2p.swarm.wire.admission import Admission
 from giaann_p2p.swarm.wire.identity import Peer
-from giaann_p2p.swarm.wire.pulse import PULSE_BYTES, shown_by
+from giaann_p2p.swarm.wire.pulse import ID_BYTES, PULSE_BYTES, bare, is_bare, shown_by
 from giaann_p2p.swarm.wire.record import (
     BUCKETS,
     Announcement,
@@ -33,6 +36,9 @@ from giaann_p2p.swarm.wire.record import (
     unproven,
 )
 
+ALL, NOTHING = 0xFF, 0
+"""The last byte of a key is the number of seconds whose news is asked for; 255 stands for all
+records. It makes no difference to which nodes are nearest to the key."""
 MOST_PLACE = 1 << 19
 """The most bytes of the records of one place: a thousand records of 500 bytes."""
 KEY_BYTES = 20
@@ -42,8 +48,14 @@ ROLES: tuple[Role, ...] = ("storage", "compute")
 
 class _Held(msgspec.Struct, frozen=True, gc=False):
     data: bytes
+    bare: bytes
+    """The bare pulse of the record, as last posted."""
     sequence: int
     until: float
+    new: float
+    """Time at which the record arrived first."""
+    prolonged: float
+    """Time at which its last pulse arrived."""
 
 
 class Shelf:
@@ -70,27 +82,46 @@ class Shelf:
         size = sum(map(_size, self._places.values()))
         return f"<Shelf: {count:,} records, {size:,} bytes>"
 
-    def keys(self, role: Role) -> list[bytes]:
-        """Return the DHT keys of all places of a role."""
-        return [self._keys[role, bucket] for bucket in range(BUCKETS)]
+    def keys(self, role: Role, seconds: int = ALL) -> list[bytes]:
+        """Return the DHT keys of all places of a role, for all records or for news."""
+        return [news_key(self._keys[role, bucket], seconds) for bucket in range(BUCKETS)]
 
     def key(self, role: Role, peer: Peer) -> bytes:
         """Return the DHT key of the place where a peer's record of a role belongs."""
         return self._keys[role, bucket_of(peer)]
 
     def put(self, key: bytes, data: bytes, peer: Peer, lifetime: float, now: float) -> None:
-        """Keep a record that a peer posts; raise RecordError with the reason if it is refused."""
+        """Keep a record that a peer posts, or the bare pulse of one that is kept.
+
+        RecordError says why if it is refused.
+        """
         try:
-            self._put(key, data, peer, lifetime, now)
+            self._put(key, self._whole(key, data, peer, now), peer, lifetime, now)
         except RecordError:
             self.refused += 1
             raise
 
     def get(self, key: bytes, now: float) -> list[bytes]:
-        """Return the records of a place that have not expired."""
-        place = self._places.get(key, {})
+        """Return the unexpired records of a place, or the news of it, as its key asks for."""
+        place, seconds = self._places.get(news_key(key, ALL), {}), key[-1] if key else NOTHING
         _clear(place, now)
-        return [held.data for held in place.values()]
+        if seconds == ALL:
+            return [held.data for held in place.values()]
+        since = now - seconds
+        return [
+            held.data if held.new > since else held.bare
+            for held in place.values()
+            if held.prolonged > since
+        ]
+
+    def _whole(self, key: bytes, data: bytes, peer: Peer, now: float) -> bytes:
+        """Return a record; for a bare pulse, that of the kept record with this pulse."""
+        if not is_bare(data):
+            return data
+        held = self._places.get(key, {}).get(peer)
+        if held is None or held.until <= now or held.bare[:ID_BYTES] != data[:ID_BYTES]:
+            raise RecordError("pulse: its record is not kept here")
+        return data[ID_BYTES:] + held.data[PULSE_BYTES:]
 
     def _put(self, key: bytes, data: bytes, peer: Peer, lifetime: float, now: float) -> None:
         place = self._places.get(key)
@@ -109,12 +140,15 @@ class Shelf:
                 return
             self._check_member(found, now)
             prove_pulse(pulse, known, found)
+            new = held.new
         else:
             self._check_new(data, found, held, place)
             self._check_member(found, now)
             prove(data, found)
             sets_of(found, self._layout)
-        place[peer] = _Held(data, found.sequence, now + min(lifetime, found.lifetime))
+            new = now
+        until = now + min(lifetime, found.lifetime)
+        place[peer] = _Held(data, bare(data), found.sequence, until, new, now)
 
     def _check_new(
         self, data: bytes, found: Announcement, held: _Held | None, place: dict[Peer, _Held]
@@ -141,8 +175,13 @@ def node_key(swarm_id: bytes, peer: Peer) -> bytes:
     return sha1(b"giaann node\0" + swarm_id + peer, usedforsecurity=False).digest()
 
 
+def news_key(key: bytes, seconds: int) -> bytes:
+    """Return the key by which a place is asked for the news of the last seconds, or for all."""
+    return key[:-1] + bytes((seconds,))
+
+
 def _key_of(place: str) -> bytes:
-    return sha1(place.encode(), usedforsecurity=False).digest()
+    return news_key(sha1(place.encode(), usedforsecurity=False).digest(), ALL)
 
 
 def _size(place: dict[Peer, _Held]) -> int:

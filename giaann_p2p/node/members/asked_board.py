@@ -102,6 +102,11 @@ class AskedBoard:
         """Return nothing, because a client keeps no records for others."""
         return []
 
+    def forget(self) -> None:
+        """Let the next look in the DHT return all records; peers that are asked always do."""
+        if self._dht is not None:
+            self._dht.forget()
+
     async def look(self, role: Role) -> list[list[bytes]]:
         """Return a role's records, one list per peer that answered; Unreachable if none did.
 

@@ -8,7 +8,10 @@
    expire stops (see `Lookout.time`). The next successful look then checks all signatures first and
    merges the records without a pause. Otherwise other tasks could see a directory in which all
    records have expired and only some have come back.
-3. Nothing may be decided before the first successful look (`whole`). A first look with a wrong
+3. A look may bring only bare pulses of records that came with earlier looks. So after a look that
+   failed or took too long, the next one is to bring all records (`Board.forget`); and after a pulse
+   of a record that is not known, however it was missed, but then not at every look.
+4. Nothing may be decided before the first successful look (`whole`). A first look with a wrong
    clock does not succeed (see `swarm/members/clock_fault.py`).
 """
 
@@ -27,7 +30,8 @@ from giaann_p2p.swarm.members.clock_fault import clock_fault
 from giaann_p2p.swarm.members.directory import MOST_RECORDS
 from giaann_p2p.swarm.members.peers_view import PeersView
 from giaann_p2p.swarm.wire.identity import Peer, name_of
-from giaann_p2p.swarm.wire.record import Role, read, unproven
+from giaann_p2p.swarm.wire.pulse import is_bare
+from giaann_p2p.swarm.wire.record import Role, WrongPulseError, read, unproven
 
 _HELPING = 16
 """Number of signatures checked in one turn of the event loop, which takes about 1.5 ms."""
@@ -35,6 +39,8 @@ _CHEAP = 1 / 32
 """Cost of a record that is known already, as a fraction of a signature check."""
 _COMPLAIN_EVERY = 60.0
 """Minimum seconds between two log lines on refused records."""
+_WHOLE_EVERY = 30.0
+"""Minimum seconds between two looks that ask for all records because some are not known."""
 _MOST_NAMES = 5
 """Maximum number of peers that one log line names."""
 
@@ -76,6 +82,7 @@ class Lookout:
         self._looked = -1.0  # time of the last successful look, in seconds since 1970
         self._peers: frozenset[Peer] = frozenset()
         self._complained = -_COMPLAIN_EVERY
+        self._strange, self._asked_again = 0, -_WHOLE_EVERY
         self._refused_before = 0
 
     def __repr__(self) -> str:
@@ -102,22 +109,44 @@ class Lookout:
 
     async def look(self) -> bool:
         """Look at the DHT board once; return whether the look succeeded."""
+        if late := self._is_late():
+            self._board.forget()
         try:
             found = [await self._contact.reached(self._board.look(role)) for role in self._roles]
         except Unreachable:
+            self._board.forget()
             return False
-        if self.whole.is_set() and self._clock() > self._looked + self._options.grace:
+        if self._is_late() and not late:  # it took so long that pulses alone are not enough
+            self._board.forget()
+            return False
+        if late:
             await self._take_at_once([records for brought in found for records in brought])
         else:
             for brought in found:
                 await self._take(brought)
         if not self.whole.is_set() and self._has_wrong_clock(found):
+            self._board.forget()
             return False
+        self._ask_for_strangers()
         self._looked = self._clock()
         self.view.looked(self._looked)
         self.whole.set()
         self._tell()
         return True
+
+    def _is_late(self) -> bool:
+        """Return whether the last successful look was longer ago than the grace time."""
+        return self.whole.is_set() and self._clock() > self._looked + self._options.grace
+
+    def _ask_for_strangers(self) -> None:
+        """Have the next look bring all records if pulses came of records that are not known.
+
+        Nobody can make it read all records more often than once in `_WHOLE_EVERY` seconds.
+        """
+        strange, now = self.view.directory.strange, self._clock()
+        if strange > self._strange and now >= self._asked_again + _WHOLE_EVERY:
+            self._strange, self._asked_again = strange, now
+            self._board.forget()
 
     def _has_wrong_clock(self, found: Sequence[Sequence[Sequence[bytes]]]) -> bool:
         """Return whether a wrong local clock is what hides the other peers; log that once."""
@@ -153,6 +182,8 @@ class Lookout:
         right = []
 
         def check(record: bytes) -> bool:
+            if is_bare(record):  # all records were asked for
+                return False
             read(record, self._clock(), self._swarm_id, self._layout)
             right.append(record)
             return True
@@ -176,8 +207,8 @@ class Lookout:
             except RecordError as error:
                 work += 1
                 self._refuse(error)
-                if self._fits(record):  # the signature is wrong, so no honest node stored it
-                    heard.silence(who)
+                if isinstance(error, WrongPulseError) or self._fits(record):
+                    heard.silence(who)  # pulse or signature is wrong: no honest node stored it
             if work >= MOST_RECORDS:
                 break
             if work >= pause:

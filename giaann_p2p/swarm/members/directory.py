@@ -32,7 +32,15 @@ from giaann_p2p.swarm.members.claims import Bits, Claims, Mask, has, have
 from giaann_p2p.swarm.members.silent_backoff import SilentBackoff
 from giaann_p2p.swarm.wire.admission import Admission
 from giaann_p2p.swarm.wire.identity import Peer
-from giaann_p2p.swarm.wire.pulse import PULSE_BYTES, Pulse, joined, shown_by, split
+from giaann_p2p.swarm.wire.pulse import (
+    ID_BYTES,
+    Pulse,
+    bare,
+    is_bare,
+    joined,
+    shown_by,
+    split,
+)
 from giaann_p2p.swarm.wire.record import (
     MOST_LIFETIME,
     SKEW,
@@ -96,6 +104,10 @@ class SignOfLife(msgspec.Struct, frozen=True):
 class _Entry(msgspec.Struct, frozen=True):
     record: bytes
     """The signed record, without its pulse."""
+    id: bytes
+    before: bytes
+    """The id of the peer's record before, whose pulses may still be on their way; empty if there
+    was none."""
     pulse: Pulse
     announcement: Announcement
     first: float
@@ -133,12 +145,14 @@ class Directory:
         """Number of records that were invalid, or whose signature or pulse was forged."""
         self.turned_away = 0
         """Number of records of new peers that were rejected because the directory was full."""
+        self.strange = 0
+        """Number of bare pulses whose record was not known."""
         self._swarm_id, self._layout, self._most, self._forget = swarm_id, layout, most, forget
         self._admission = admission
         self._claims = Claims(min(_FEWEST_ROWS, most), layout.shards)
         self._rows: dict[Key, int] = {}
         self._entries: dict[int, _Entry] = {}  # by row
-        self._known: dict[bytes, int] = {}  # the rows of the entries, by their records
+        self._by_id: dict[bytes, int] = {}  # the same rows, by `id` and by `before`
         self._accusers = set[int]()  # rows of the records that accuse a peer
         self._silences = SilentBackoff()
         self._version = 0
@@ -152,25 +166,30 @@ class Directory:
         live = int(np.count_nonzero(self._claims.live))
         return f"<Directory: {live:,} live records, {len(self) - live:,} others>"
 
-    def merge(self, data: bytes, now: float, owner: Peer | None = None) -> SignOfLife | None:
+    def merge(self, data: bytes, now: float) -> SignOfLife | None:
         """Store a record, or the pulse of a known one, if it is new and valid.
 
-        Returns None if it is not newer than what is known, or if the directory is full.
-        RecordError if it is invalid, or not of `owner`, where one is given.
+        `data` is a record, or a bare pulse. Returns None if it is not newer than what is known, if
+        the directory is full, or for a bare pulse of a record that is not known. RecordError if it
+        is invalid.
         """
         self._advance(now)
-        row = self._known.get(data[PULSE_BYTES:])
+        short = bare(data)
+        row = self._by_id.get(short[:ID_BYTES])
         try:
-            if row is None:
-                return self._learn(data, now, owner)
-            return self._prolong(row, data, now)
+            if row is not None:
+                return self._prolong(row, short, now)
+            if not is_bare(data):
+                return self._learn(data, now)
         except RecordError:
             self.refused += 1
             raise
+        self.strange += 1
+        return None
 
-    def _learn(self, data: bytes, now: float, owner: Peer | None) -> SignOfLife | None:
+    def _learn(self, data: bytes, now: float) -> SignOfLife | None:
         """Store a record that is not known yet, if it is new and valid."""
-        found = unproven(data, now, self._swarm_id, self._layout, owner)
+        found = unproven(data, now, self._swarm_id, self._layout)
         held = self.announcement(found.peer, found.role)
         if held is not None and found.sequence <= held.sequence:
             return None
@@ -185,20 +204,20 @@ class Directory:
         self._put(data, found, sets, now)
         return SignOfLife(found, is_new=True)
 
-    def _prolong(self, row: int, data: bytes, now: float) -> SignOfLife | None:
-        """Prolong the life of a known record if its pulse is new and valid.
+    def _prolong(self, row: int, short: bytes, now: float) -> SignOfLife | None:
+        """Prolong the life of a known record if its bare pulse is new and valid.
 
-        A look at the board calls this for every peer of the swarm.
+        Looks at the board call this for every peer of the swarm.
         """
-        old, pulse = self._entries[row], shown_by(data)
-        found = old.announcement
-        if pulse.number <= old.pulse.number:
+        old = self._entries[row]
+        found, pulse = old.announcement, shown_by(short[ID_BYTES:])
+        if short[:ID_BYTES] != old.id or pulse.number <= old.pulse.number:
             return None
         check_age(found, pulse, now)
         if self._admission is not None:
             self._admission.check(found, now)
         prove_pulse(pulse, old.pulse, found)
-        self._renew(row, old, _Entry(old.record, pulse, found, old.first, now))
+        self._renew(row, old, msgspec.structs.replace(old, pulse=pulse, arrived=now))
         if not self._claims.live[row] and found.state != "left":
             self._claims.live[row] = True
             self._version += bool(self._claims.holds[row])
@@ -371,10 +390,11 @@ class Directory:
             row = self._rows[found.key] = self._new_row()
         else:
             old = self._entries[row]
-            del self._known[old.record]
+            self._by_id.pop(old.before, None)
         pulse, record = split(data)
-        entry = _Entry(record, pulse, found, old.first if old else now, now)
-        self._known[record] = row
+        last, first = (old.id, old.first) if old else (b"", now)
+        entry = _Entry(record, bare(data)[:ID_BYTES], last, pulse, found, first, now)
+        self._by_id[entry.id] = row
         self._renew(row, old, entry)
         claims = self._claims
         if sets is None and old and claims.live[row] and _says_the_same(old.announcement, found):
@@ -432,8 +452,8 @@ class Directory:
     def _drop(self, row: int) -> None:
         entry = self._entries.pop(row)
         peer = entry.announcement.peer
-        del self._known[entry.record]
-        del self._rows[entry.announcement.key]
+        del self._rows[entry.announcement.key], self._by_id[entry.id]
+        self._by_id.pop(entry.before, None)
         if not self._knows(peer):
             self._silences.end(peer)
         self._version += bool(self._claims.holds[row])

@@ -14,6 +14,7 @@
    reader work for longer than a wrong signature does.
 
 In transit and at rest a record is `pulse + signature + body`, and begins with the pulse's number.
+Between peers that both have the record a *bare* pulse is enough: `id of the record + pulse`.
 """
 
 from collections.abc import Iterable
@@ -32,6 +33,10 @@ MOST_PULSES = 120
 """Number of the last pulse of a record: 20 minutes after the first, at one every 10 s."""
 PULSE_SECONDS = 10
 """Seconds between the times at which two pulses in a row are due."""
+ID_BYTES = 16
+"""Length of a record's id, a hash: two records with the same one take 2^64 tries."""
+BARE_BYTES = ID_BYTES + PULSE_BYTES
+"""Length of a bare pulse; every record is longer."""
 NO_ANCHOR = bytes(LINK_BYTES)
 """The anchor of no known chain, for a record without pulses."""
 _SALT_BYTES = 16
@@ -80,6 +85,21 @@ def split(data: bytes) -> tuple[Pulse, bytes]:
 def shown_by(data: bytes) -> Pulse:
     """Return the pulse in front of a signed record."""
     return Pulse(int.from_bytes(data[:NUMBER_BYTES], "big"), data[NUMBER_BYTES:PULSE_BYTES])
+
+
+def id_of(record: bytes) -> bytes:
+    """Return the id of a signed record."""
+    return blake2b(record, digest_size=ID_BYTES).digest()
+
+
+def bare(data: bytes) -> bytes:
+    """Return the bare pulse of a signed record with a pulse; a bare pulse is returned as it is."""
+    return data if is_bare(data) else id_of(data[PULSE_BYTES:]) + data[:PULSE_BYTES]
+
+
+def is_bare(data: bytes) -> bool:
+    """Return whether this is a bare pulse, and not a record."""
+    return len(data) == BARE_BYTES
 
 
 def newest(records: Iterable[bytes]) -> list[bytes]:

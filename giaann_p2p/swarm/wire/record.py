@@ -84,6 +84,10 @@ _Link = Annotated[bytes, msgspec.Meta(min_length=LINK_BYTES, max_length=LINK_BYT
 _Address = Annotated[str, msgspec.Meta(max_length=MOST_ADDRESS_LENGTH)]
 
 
+class WrongPulseError(RecordError):
+    """A pulse that the peer of the record never showed."""
+
+
 class WrongTimeError(RecordError):
     """A record whose date is too far in the past or the future, by the local clock."""
 
@@ -276,10 +280,10 @@ def prove(data: bytes, announcement: Announcement) -> None:
 
 
 def prove_pulse(pulse: Pulse, known: Pulse, announcement: Announcement) -> None:
-    """Raise RecordError unless a pulse is valid; `known` is a valid one with a lower number."""
+    """Raise WrongPulseError unless a pulse is valid; `known` is a valid one with a lower number."""
     if not leads(pulse, known, announcement.anchor, announcement.peer):
         who = name_of(announcement.peer)
-        raise RecordError(f"pulse: number {pulse.number} of this record is not of {who}")
+        raise WrongPulseError(f"pulse: number {pulse.number} of this record is not of {who}")
 
 
 def sets_of(announcement: Announcement, layout: Layout) -> Sets:

@@ -59,6 +59,9 @@ class _Counted:
     def held(self, role: Role) -> list[bytes]:
         return self._board.held(role)
 
+    def forget(self) -> None:
+        self._board.forget()
+
     async def look(self, role: Role) -> list[list[bytes]]:
         return await self._board.look(role)
 

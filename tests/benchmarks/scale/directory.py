@@ -4,7 +4,14 @@ import numpy as np
 
 from giaann_p2p.store.layout import Layout
 from giaann_p2p.swarm.members.directory import MOST_RECORDS
-from giaann_p2p.swarm.wire.pulse import joined, pulse_of, split
+from giaann_p2p.swarm.wire.pulse import (
+    BARE_BYTES,
+    MOST_PULSES,
+    PULSE_SECONDS,
+    joined,
+    pulse_of,
+    split,
+)
 from giaann_p2p.swarm.wire.record import (
     BUCKETS,
     LIFETIME,
@@ -30,11 +37,23 @@ from tests.benchmarks.scale.tables import Cells, number, size
 SWARM = bytes(range(32))
 NOW = 1_800_000_000
 A_MINUTE = 60 * 3 // LIFETIME
-"""How often a record is told, and the whole directory read: each third of a lifetime."""
+"""How often a peer posts its record or a pulse: each third of a lifetime."""
+LOOKS = 20
+"""How often a peer looks, a minute: `Options.look_every`."""
+_ASKED = 2
+"""DHT nodes that a look asks for each bucket; `net.hive.board` has that number."""
+_NEWS = 12
+"""The seconds whose news a look brings; `net.hive.board` has that number, too."""
+_TIMES = _ASKED * LOOKS * _NEWS / 60
+"""How often a peer gets each new record, from different nodes and in several looks."""
+_RENEWED = 60 / (MOST_PULSES * PULSE_SECONDS)
+"""How many records a peer signs a minute at rest, because the chains of pulses end."""
 HOLDERS = 5
 """DHT nodes that hold a value; hivemind's own number."""
 BESIDE = 2 + 32 + 9
 """Bytes of a record's subkey and of its end in the DHT, in MessagePack."""
+BARE = BARE_BYTES + 2
+"""Bytes of a bare pulse in an answer."""
 _SAMPLE = 100
 _SEED = b"twelve bytes"
 _ADDRESSES = tuple(
@@ -78,18 +97,23 @@ def records(peers: int) -> Cells:
 
 
 def traffic(peers: int) -> Cells:
-    """Return what is told and read in a minute."""
+    """Return what is posted and read in a minute."""
     one = record_bytes(peers, fitting(peers))
+    posts = HOLDERS * (A_MINUTE * (BARE_BYTES + BESIDE) + _RENEWED * one)
+    heard = peers * (_ASKED * LOOKS * BARE + _TIMES * _RENEWED * one)
     buckets = np.bincount([bucket_of(each.peer) for each in identities(peers)], minlength=BUCKETS)
-    whole, fullest = one * peers, one * int(buckets.max())
-    served = A_MINUTE * peers * fullest / HOLDERS
+    share = int(buckets.max()) / peers
+    news = _ASKED * LOOKS * one * peers
     return {
         "N": f"{fitting(peers):,}",
-        "a peer stores, times a minute": number(A_MINUTE),
-        f"a peer sends for that, to {HOLDERS} nodes": size(A_MINUTE * HOLDERS * one),
-        "a peer reads, buckets a minute": number(A_MINUTE * BUCKETS),
-        "a peer receives for that, a minute": size(A_MINUTE * whole),
-        "fullest bucket (4 MiB are too much)": size(fullest),
-        "a node that holds the fullest bucket sends, a minute": size(served),
+        "a peer posts, times a minute": number(A_MINUTE),
+        f"a peer sends for that, to {HOLDERS} nodes": size(posts),
+        "a peer looks, times a minute": number(LOOKS),
+        "a peer receives for that, a minute": size(heard),
+        "the same if all have news at each post": size(news),
+        "fullest bucket (4 MiB are too much)": size(share * peers * one),
+        "a node that holds the fullest bucket sends, a minute": size(
+            share * heard * peers / HOLDERS
+        ),
         "records that a directory has no room for": f"{max(0, peers - MOST_RECORDS):,}",
     }

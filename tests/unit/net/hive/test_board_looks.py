@@ -13,10 +13,11 @@ from hivemind.p2p.p2p_daemon_bindings.utils import P2PHandlerError
 from giaann_p2p.net.errors import Unreachable
 from giaann_p2p.net.hive import board as module
 from giaann_p2p.net.hive import guard
+from giaann_p2p.net.hive.board import HiveBoard
 from giaann_p2p.net.hive.peer_id import libp2p_id
-from giaann_p2p.net.hive.shelf import MOST_PLACE
+from giaann_p2p.net.hive.shelf import ALL, MOST_PLACE, NOTHING
 from giaann_p2p.swarm.wire.identity import SIGNATURE_BYTES, Identity
-from giaann_p2p.swarm.wire.pulse import PULSE_BYTES
+from giaann_p2p.swarm.wire.pulse import PULSE_BYTES, bare
 from giaann_p2p.swarm.wire.record import FRONT_BYTES
 from tests.unit.net.hive.helpers import Place, hosts, until
 from tests.unit.net.hive.helpers_board import (
@@ -28,6 +29,7 @@ from tests.unit.net.hive.helpers_board import (
     record,
     settled,
 )
+from tests.unit.swarm.helpers_pulses import beat
 
 
 def test_the_answers_of_liars_are_told_as_theirs() -> None:
@@ -70,6 +72,7 @@ def test_a_node_that_answers_with_a_flood_hides_nobodys_records() -> None:
         for mine in honest:
             assert any(mine in records and len(records) <= 2 for records in brought)
         assert max(map(len, brought)) < 4000
+        boards[1].forget()
         shelf.get = lambda key, now: [b""] * 500_000 if key == first else []  # type: ignore[method-assign]
         assert max(map(len, await boards[1].look("storage"))) <= (MOST_PLACE >> 7) + 256
         await all_closed(*boards)
@@ -172,6 +175,128 @@ def test_two_looks_may_find_the_same_node_silent_even_while_p2pd_is_restarted(
             assert one._node is not node
             assert not any(peer_id in one._node.blacklist for peer_id in asked)
             assert flat(await one.look("storage")) == [mine]
+        await all_closed(*boards)
+
+    hosts(story)
+
+
+def at_once(boards: list[HiveBoard], later: float) -> None:
+    """Let time pass for boards, as if they had slept."""
+    for one in boards:
+        clock = one._clock
+        one._clock = lambda clock=clock: clock() + later  # type: ignore[misc]
+        if one._guard is not None:
+            one._guard._clock = one._clock
+
+
+def test_at_rest_bare_pulses_are_posted_and_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def story(place: Place) -> None:
+        boards = [await board(place) for _ in range(3)]
+        one, two, three = boards
+        await until(lambda: all(each.nodes == 2 for each in boards))
+        await settled(*boards)
+        identity = two._host.identity
+        data, posted = record(identity, CLOCK(), lifetime=300), list[bytes]()
+        await two.post("storage", data, 300)
+        assert flat(await one.look("storage")) == [data]
+        at_once(boards, 20.0)
+        assert len(await one.look("storage")) == 3  # of all that time
+        assert await one.look("storage") == [[data]]  # which its own node keeps
+        call_store = two._node.protocol.call_store
+
+        async def noted(node: PeerID, keys: object, values: list[bytes], ends: object) -> object:
+            posted.extend(values)
+            return await call_store(node, keys, values, ends)
+
+        monkeypatch.setattr(two._node.protocol, "call_store", noted)
+        held = one.held
+        monkeypatch.setattr(one, "held", lambda role: [])
+        assert await one.look("storage") == []  # nothing came lately
+        for number in (1, 2):
+            shown = beat(data, identity, number)
+            await two.post("storage", shown, 300)
+            assert posted == [bare(shown)] * 2
+            posted.clear()
+            assert held("storage") == three.held("storage") == [shown]
+            assert await one.look("storage") == [[bare(shown)]] * 2
+            at_once(boards, 20.0)
+            await one.look("storage")
+        one.forget()
+        assert await one.look("storage") == [[shown]] * 2
+        await all_closed(*boards)
+
+    hosts(story)
+
+
+def test_what_is_forgotten_during_a_look_is_asked_for_by_the_next(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def story(place: Place) -> None:
+        boards = [await board(place) for _ in range(2)]
+        one, asked = boards[0], list[set[int]]()
+        await until(lambda: one.nodes == 1)
+        call_find = one._node.protocol.call_find
+
+        async def noted(node: PeerID, keys: list[DHTID]) -> object:
+            asked[-1].update(key.to_bytes()[-1] for key in keys)
+            if len(asked) == 2:
+                one.forget()
+            return await call_find(node, keys)
+
+        await settled(*boards)
+        await one.look("storage")
+        monkeypatch.setattr(one._node.protocol, "call_find", noted)
+        for _ in range(4):
+            asked.append(set())
+            await one.look("storage")
+        assert [ALL in some for some in asked] == [False, False, True, False]
+        await all_closed(*boards)
+
+    hosts(story)
+
+
+def test_a_node_without_the_record_gets_it_whole() -> None:
+    async def story(place: Place) -> None:
+        boards = [await board(place) for _ in range(3)]
+        one, two, three = boards
+        await until(lambda: all(each.nodes == 2 for each in boards))
+        data = record(one._host.identity, CLOCK())
+        await one.post("storage", data, 30)
+        key = one._shelf.key("storage", one._host.me)
+        two._shelf._places[key].clear()
+        shown = beat(data, one._host.identity, 1)
+        await one.post("storage", shown, 30)
+        assert two.held("storage") == three.held("storage") == [shown]
+        await all_closed(*boards)
+
+    hosts(story)
+
+
+def test_no_later_search_asks_for_all_records(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def story(place: Place) -> None:
+        boards = [await board(place) for _ in range(3)]
+        one = boards[0]
+        await until(lambda: one.nodes == 2)
+        await settled(*boards)
+        data = record(boards[1]._host.identity, CLOCK())
+        await boards[1].post("storage", data, 30)
+        asked, call_find = set[int](), one._node.protocol.call_find
+
+        async def noted(node: PeerID, keys: list[DHTID]) -> object:
+            asked.update(key.to_bytes()[-1] for key in keys)
+            return await call_find(node, keys)
+
+        monkeypatch.setattr(one._node.protocol, "call_find", noted)
+        assert flat(await one.look("storage")) == [data]
+        assert asked == {ALL}
+        asked.clear()
+        one._last_search = {}  # it is too old
+        assert flat(await one.look("storage")) == [data]
+        assert asked == {12}
+        asked.clear()
+        one._last_search = {}
+        await one.post("storage", record(one._host.identity, CLOCK()), 30)
+        assert asked == {NOTHING}
         await all_closed(*boards)
 
     hosts(story)

@@ -6,9 +6,10 @@ import pytest
 
 from giaann_p2p.errors import RecordError
 from giaann_p2p.net.hive import shelf as module
-from giaann_p2p.net.hive.shelf import Shelf, node_key
+from giaann_p2p.net.hive.shelf import ALL, NOTHING, Shelf, news_key, node_key
 from giaann_p2p.swarm.wire.admission import Admission
 from giaann_p2p.swarm.wire.identity import Identity, Peer
+from giaann_p2p.swarm.wire.pulse import bare
 from giaann_p2p.swarm.wire.record import BUCKETS, FRONT_BYTES, SKEW, Announcement, bucket_of
 from tests.unit.net.hive.helpers_board import LAYOUT, NOW, SWARM, record
 from tests.unit.swarm.helpers_pulses import beat
@@ -98,6 +99,52 @@ def test_a_wrong_pulse_is_refused() -> None:
         held.put(key, beat(data, ME, 1), OTHER.peer, 30, NOW)
     assert held.get(key, NOW + 30) == []
     assert held.refused == 5
+
+
+def test_a_place_tells_what_came_lately() -> None:
+    held, data = shelf(), record(ME, NOW)
+    key = held.key("storage", ME.peer)
+    held.put(key, data, ME.peer, 30, NOW)
+    assert held.get(news_key(key, NOTHING), NOW) == []
+    assert held.get(news_key(key, 5), NOW + 4) == [data]
+    assert held.get(news_key(key, 5), NOW + 5) == []
+    one, two = (beat(data, ME, number) for number in (1, 2))
+    held.put(key, one, ME.peer, 30, NOW + 14)
+    assert held.get(news_key(key, 15), NOW + 14) == [one]  # who asks may not know it
+    assert held.get(news_key(key, 5), NOW + 18) == [bare(one)]
+    assert held.get(news_key(key, 5), NOW + 19) == []
+    assert held.get(news_key(key, NOTHING), NOW + 14) == []
+    held.put(key, bare(two), ME.peer, 30, NOW + 20)
+    assert held.get(news_key(key, 5), NOW + 21) == [bare(two)]
+    assert held.get(news_key(key, ALL), NOW + 49) == held.get(key, NOW + 49) == [two]
+    assert held.get(news_key(key, 254), NOW + 50) == []
+    newer = record(ME, NOW + 20, later=1)
+    held.put(key, newer, ME.peer, 30, NOW + 60)
+    assert held.get(news_key(key, 5), NOW + 61) == [newer]
+    assert held.keys("storage", 7) == [news_key(one, 7) for one in held.keys("storage")]
+
+
+def test_a_bare_pulse_is_taken_where_its_record_is_kept_from_its_peer_alone() -> None:
+    held, data = shelf(), record(ME, NOW)
+    key, other = held.key("storage", ME.peer), held.key("storage", OTHER.peer)
+    short = bare(beat(data, ME, 1))
+    for where in (key, other, b"", bytes(20)):
+        with pytest.raises(RecordError, match="its record is not kept here"):
+            held.put(where, short, ME.peer, 30, NOW)
+    held.put(key, data, ME.peer, 30, NOW)
+    for where, by in ((key, OTHER), (other, ME), (news_key(key, 9), ME)):
+        with pytest.raises(RecordError, match="its record is not kept here"):
+            held.put(where, short, by.peer, 30, NOW)
+    with pytest.raises(RecordError, match="its record is not kept here"):
+        held.put(key, bare(beat(record(ME, NOW, later=1), ME, 1)), ME.peer, 30, NOW)
+    with pytest.raises(RecordError, match="pulse: number 1 of this record is not of"):
+        held.put(key, bare(beat(data, ME, 1, b"another seed")), ME.peer, 30, NOW)
+    assert held.get(key, NOW) == [data]
+    held.put(key, short, ME.peer, 30, NOW + 1)
+    assert held.get(key, NOW + 30) == [beat(data, ME, 1)]
+    with pytest.raises(RecordError, match="its record is not kept here"):
+        held.put(key, bare(beat(data, ME, 2)), ME.peer, 30, NOW + 31)  # it has expired
+    assert held.get(key, NOW + 31) == []
 
 
 def test_who_is_no_member_any_more_keeps_no_place_by_pulses() -> None:

@@ -37,7 +37,7 @@ class Peers:
     def __init__(self, **says: Says) -> None:
         self.says = {Peer(name.encode() * 32): say for name, say in says.items()}
         self.asked: list[Peer] = []
-        self.joined = self.left = 0
+        self.joined = self.left = self.forgotten = 0
         self.hurdle: PeerError | None = None
 
     async def call(self, peer: Peer, payload: bytes, *, timeout: float) -> bytes:  # noqa: ASYNC109
@@ -61,6 +61,9 @@ class Peers:
             raise self.hurdle
         yield cast(Board, self)
         self.left += 1
+
+    def forget(self) -> None:
+        self.forgotten += 1
 
     async def look(self, role: Role) -> list[list[bytes]]:
         return [[b"of the DHT: " + role.encode()]]
@@ -198,9 +201,13 @@ def test_it_is_joined_once_and_on_request() -> None:
         board = peers.board()
         await board.begin()
         assert not board.in_dht
+        board.forget()
+        assert peers.forgotten == 0  # peers that are asked always send all records
         await asyncio.gather(board.join_dht(), board.join_dht())
         await board.join_dht()
         assert (peers.joined, board.in_dht) == (1, True)
+        board.forget()
+        assert peers.forgotten == 1
         await board.close()
 
     run(main())

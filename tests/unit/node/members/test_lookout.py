@@ -6,6 +6,7 @@ import math
 import random
 import time
 from collections.abc import Awaitable, Callable
+from itertools import pairwise
 from types import SimpleNamespace
 from typing import cast
 
@@ -27,17 +28,26 @@ from giaann_p2p.node.options import Options
 from giaann_p2p.swarm.members.peers_view import PeersView
 from giaann_p2p.swarm.wire.identity import SIGNATURE_BYTES, Identity, Peer, name_of
 from giaann_p2p.swarm.wire.pulse import (
+    BARE_BYTES,
     LINK_BYTES,
     MOST_PULSES,
     PULSE_BYTES,
     Pulse,
+    bare,
     joined,
     split,
 )
-from giaann_p2p.swarm.wire.record import FRONT_BYTES, LIFETIME, Announcement, signed, signed_as
+from giaann_p2p.swarm.wire.record import (
+    FRONT_BYTES,
+    LIFETIME,
+    Announcement,
+    Role,
+    signed,
+    signed_as,
+)
 from giaann_p2p.swarm.wire.shardset import packed
 from tests.unit.node.helpers import ALL, EPOCH, GIB, LAYOUT, MANIFEST, identity
-from tests.unit.swarm.helpers_pulses import chained
+from tests.unit.swarm.helpers_pulses import beat, chained
 
 ME = identity(1)
 BOUNDS = Options()
@@ -236,6 +246,128 @@ def test_a_flood_of_wrong_pulses_hides_nobody_and_costs_little() -> None:
         assert refused < place.lookout.refused <= refused + 2  # one a look
         await asyncio.sleep(LIFETIME)
         assert identity(2).peer not in place.members()
+
+    play(story)
+
+
+def test_bare_pulses_are_enough_where_a_record_is_known() -> None:
+    async def story(place: Place) -> None:
+        data = chained(identity(2), announcement(identity(2)))
+        place.board.leave(identity(2).peer, "storage", data, LIFETIME)
+        await place.lookout.look()
+        for number in range(1, 20):
+            await asyncio.sleep(10)
+            short = bare(beat(data, identity(2), number))
+            place.board.leave(identity(2).peer, "storage", short, LIFETIME)
+            assert identity(2).peer in place.members()
+        place.board.lose(ME.peer)
+        await asyncio.sleep(60)
+        shown = beat(data, identity(2), 26)
+        for one in (bare(shown), shown):
+            place.board.leave(identity(2).peer, "storage", one, LIFETIME)
+        place.board.lose(ME.peer, lost=False)
+        await asyncio.sleep(15)  # all at one stroke
+        assert identity(2).peer in place.members()
+        assert place.lookout.refused == 0
+
+    play(story)
+
+
+@pytest.mark.parametrize("number", [1])
+def test_a_flood_of_wrong_bare_pulses_hides_nobody_and_costs_little(number: int) -> None:
+    async def story(place: Place) -> None:
+        true = chained(identity(2), announcement(identity(2)))
+        place.board.leave(identity(2).peer, "storage", true, 1e9)
+        await place.lookout.look()
+        for link in range(5_000):
+            wrong = Pulse(number, link.to_bytes(LINK_BYTES, "little"))
+            short = bare(joined(wrong, true[PULSE_BYTES:]))
+            place.board.leave(b"x" * 32, "storage", short, 1e9)
+        honest = [identity(number) for number in range(3, 20)]
+        for one in honest:
+            place.leave(one)
+        await asyncio.sleep(1)
+        refused = place.lookout.refused
+        await place.lookout.look()
+        assert {one.peer for one in honest} < place.members() | {ME.peer}
+        assert refused < place.lookout.refused <= refused + 2  # one a look
+
+    play(story)
+
+
+def test_a_flood_of_pulses_of_no_record_hides_nobody() -> None:
+    async def story(place: Place) -> None:
+        for number in range(5_000):
+            place.board.leave(b"x" * 32, "storage", number.to_bytes(BARE_BYTES, "big"), 1e9)
+        honest = [identity(number) for number in range(3, 20)]
+        for one in honest:
+            place.leave(one)
+        await place.lookout.look()
+        assert {one.peer for one in honest} < place.members() | {ME.peer}
+        assert place.lookout.refused == 0
+
+    play(story)
+
+
+def test_all_records_are_asked_for_when_some_are_not_known_but_not_at_every_look(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def story(place: Place) -> None:
+        forgets = list[float]()
+        monkeypatch.setattr(place.board, "forget", lambda: forgets.append(place.clock()))
+        await asyncio.sleep(100)
+        assert forgets == []
+        strange = bare(chained(identity(2), announcement(identity(2))))
+        place.board.leave(identity(2).peer, "storage", strange, 1e9)
+        await asyncio.sleep(200)
+        pauses = [later - one for one, later in pairwise(forgets)]
+        assert 5 <= len(forgets) <= 7
+        assert min(pauses) >= 30
+        forgets.clear()
+        place.board.lose(ME.peer)
+        await asyncio.sleep(10)
+        assert forgets  # what other looks brought at that time may be lost
+
+    play(story)
+
+
+def test_all_records_are_asked_for_when_a_look_comes_late_or_takes_long(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def story(place: Place) -> None:
+        forgets = list[float]()
+        monkeypatch.setattr(place.board, "forget", lambda: forgets.append(place.clock()))
+        await asyncio.sleep(5)
+        place.leave(identity(2))
+        clock = place.lookout._clock
+        seen = place.board.seen
+
+        def slept(me: Peer, role: Role) -> list[list[bytes]]:
+            monkeypatch.setattr(place.lookout, "_clock", lambda: clock() + 20)
+            return seen(me, role)
+
+        monkeypatch.setattr(place.board, "seen", slept)
+        assert not await place.lookout.look()
+        assert len(forgets) == 1
+        assert await place.lookout.look()
+        assert len(forgets) == 2
+        assert identity(2).peer in place.members()
+
+    play(story)
+
+
+def test_while_the_clock_seems_wrong_all_records_are_asked_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Pulses alone have no date, so they would not show that it is."""
+
+    async def story(place: Place) -> None:
+        forgets = list[float]()
+        monkeypatch.setattr(place.board, "forget", lambda: forgets.append(place.clock()))
+        said = announcement(identity(2), now=EPOCH + 7200)
+        place.board.leave(identity(2).peer, "storage", signed(identity(2), said), 1e9)
+        assert not await place.lookout.look()
+        assert len(forgets) == 1
 
     play(story)
 

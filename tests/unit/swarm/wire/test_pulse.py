@@ -7,15 +7,20 @@ import pytest
 from giaann_p2p.swarm.wire import pulse as module
 from giaann_p2p.swarm.wire.identity import Identity
 from giaann_p2p.swarm.wire.pulse import (
+    ID_BYTES,
     LINK_BYTES,
     MOST_PULSES,
     PULSE_BYTES,
     Pulse,
+    bare,
+    id_of,
+    is_bare,
     joined,
     leads,
     newest,
     pulse_of,
     seed_of,
+    shown_by,
     split,
 )
 
@@ -90,6 +95,16 @@ def test_a_pulse_stands_in_front_of_its_record() -> None:
         assert split(data) == (pulse, b"record")
     for data in (b"", b"\1", bytes(PULSE_BYTES - 1)):
         assert split(data)[1] == b""
+
+
+def test_a_bare_pulse_names_its_record() -> None:
+    data = joined(CHAIN[7], b"a record" * 20)
+    short = bare(data)
+    assert is_bare(short)
+    assert not is_bare(data)
+    assert short == id_of(b"a record" * 20) + data[:PULSE_BYTES]
+    assert shown_by(short[ID_BYTES:]) == CHAIN[7]
+    assert id_of(b"another") != id_of(b"a record" * 20)
 
 
 def test_of_each_record_the_newest_pulse_is_kept() -> None:
