@@ -264,7 +264,7 @@ def unproven(
 def check_age(announcement: Announcement, pulse: Pulse, now: float) -> None:
     """Raise RecordError if a record with this pulse is too old, or is of the future."""
     if pulse.number > MOST_PULSES:
-        raise RecordError(f"pulse: the last one is number {MOST_PULSES}, not {pulse.number}")
+        raise WrongPulseError(f"pulse: the last one is number {MOST_PULSES}, not {pulse.number}")
     ahead = announcement.lived(pulse) - now
     if not -SKEW - announcement.lifetime <= ahead <= SKEW:
         raise WrongTimeError(announcement, ahead)

@@ -273,7 +273,7 @@ def test_bare_pulses_are_enough_where_a_record_is_known() -> None:
     play(story)
 
 
-@pytest.mark.parametrize("number", [1])
+@pytest.mark.parametrize("number", [1, MOST_PULSES + 1])
 def test_a_flood_of_wrong_bare_pulses_hides_nobody_and_costs_little(number: int) -> None:
     async def story(place: Place) -> None:
         true = chained(identity(2), announcement(identity(2)))
