@@ -62,10 +62,8 @@ class SwarmNouns:
 
         async def listed(shard: int) -> dict[str, int] | None:
             async with turns:
-                peers, shards = (
-                    session.around.ready(shard, session.now),
-                    session.manifest.layout.shards,
-                )
+                peers = session.around.ready(shard, session.now)
+                shards = session.manifest.layout.shards
                 return await nouns_of(session.place.transport, peers, shard, shards)
 
         answers = await asyncio.gather(*map(listed, shards))

@@ -109,7 +109,7 @@ class Continuation:
         return token
 
     def _guessed(self) -> Steps[Token | None]:
-        """Return the token that counts choose; None if the answer has begun, for it may end."""
+        """Return a first token chosen by counts; None if the answer has begun: it may end."""
         if self._begun or self.completion:
             return None
         own = self._mind.latest(back_off.WORDS) if self._in_column else []

@@ -19,7 +19,7 @@ class Token(NamedTuple):
     word: str
     name: Name
     timing: Tier
-    """What it rests on: a timing, or counts alone."""
+    """The evidence for it: a timing, or counts alone."""
     score: float
     """The sum of its activation; 0 if counts chose it."""
     candidates: int

@@ -1,10 +1,10 @@
-"""What the choice of a word rests on, in the profile `words`: a timing, or counts alone."""
+"""The evidence for a chosen word in the profile `words`: a timing, or counts alone."""
 
 from enum import StrEnum
 
 
 class Tier(StrEnum):
-    """What a choice rests on, from what was learned word for word to a mere guess.
+    """The evidence for a choice, from a text learned word for word to a mere guess.
 
     The first four are the timings, by which activation chose. The others are counts, which choose
     the first word of an answer where no activation does (see `back_off`).
@@ -15,8 +15,8 @@ class Tier(StrEnum):
     NONE = "none"
     BIASED = "biased"
     OWN = "own rows"
-    """What followed a word of the prompt in its own column."""
+    """Words that followed a word of the prompt in its own column."""
     ANY = "any column"
-    """What followed a word of the prompt in the most frequent columns."""
+    """Words that followed a word of the prompt in the most frequent columns."""
     FREQUENT = "no evidence"
     """Nothing but how frequent nouns are."""

@@ -1,4 +1,4 @@
-"""What differs between profiles for those who neither learn nor answer.
+"""The differences between profiles that matter to code that neither learns nor answers.
 
 Storage peers, the gateway and commands ask here, so they know no profile by its name. A profile
 itself is not needed for it, which has a parser and takes seconds to load.

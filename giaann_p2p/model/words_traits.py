@@ -1,4 +1,4 @@
-"""What is particular to the profile `words` for those who neither learn nor answer."""
+"""Facts about the profile `words`, for code that neither learns nor answers."""
 
 import re
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""What is particular to the profile `subwords` for those who neither learn nor answer."""
+"""Facts about the profile `subwords`, for code that neither learns nor answers."""
 
 from collections.abc import Callable
 
