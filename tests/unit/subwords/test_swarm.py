@@ -234,6 +234,14 @@ def test_the_names_that_a_column_may_have(spec: ModelSpec, noun: str, names: lis
     assert traits_of(spec.profile).column_names(noun, spec) == names
 
 
+@pytest.mark.parametrize(("profile", "most"), [("words", 1), ("subwords", 16)])
+def test_only_a_column_of_subwords_is_spread_over_shards(profile: str, most: int) -> None:
+    """One of them, that of rows in any column, has half of all connections."""
+    layout = Layout(shards=256, blocks=traits_of(profile).blocks)
+    shards = {layout.shard_of(word_id("bee"), word_id(f"{at}")) for at in range(1000)}
+    assert len(shards) == most
+
+
 def test_a_client_refuses_options_of_the_other_profile_at_once() -> None:
     with pytest.raises(UsageError, match="this model has subwords"):
         profile_of(RECOMMENDED).minds().continuation("I think", Manner(timing="seq"))
