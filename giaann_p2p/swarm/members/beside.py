@@ -29,7 +29,8 @@ def held_beside(
     apart = {peer: capacity for peer, capacity in members.items() if peer in standing}
     if len(apart) == len(members):  # the common case: nobody is a newcomer
         return frozenset()
-    among_standing = placed(apart, len(placement.owner_matrix), placement.replicas, named)
+    shards = len(placement.owner_matrix)
+    among_standing = placed(apart, shards, placement.replicas, named, placement.founded)
 
     def holds(shard: int) -> bool:
         owners = placement.owners(shard)

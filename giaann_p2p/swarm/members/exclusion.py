@@ -32,9 +32,11 @@ They stay encoded because a hostile record of 1 KB can list shards that take 1 M
 """
 
 
-def placed(members: Mapping[Peer, int], shards: int, replicas: int, named: Named) -> Placement:
+def placed(
+    members: Mapping[Peer, int], shards: int, replicas: int, named: Named, founded: int = 0
+) -> Placement:
     """Place shards on members, with substitutes for the peers that are excluded from a shard."""
-    placement = Placement.of(members, shards, replicas)
+    placement = Placement.of(members, shards, replicas, founded)
     return without(placement, excluded(placement, named)) if named else placement
 
 
@@ -79,7 +81,14 @@ def without(placement: Placement, excluded: Excluded) -> Placement:
         excess[new] += 1
         stay += new
         matrix[shard] = (stay + out)[: matrix.shape[1]]
-    return Placement(placement.peers, placement.shares, matrix, placement.replicas, excluded)
+    return Placement(
+        placement.peers,
+        placement.shares,
+        matrix,
+        placement.replicas,
+        excluded,
+        placement.founded,
+    )
 
 
 def _next(

@@ -13,6 +13,10 @@ Every peer computes the placement by itself, and all must get the same result, b
    it is the unique stable matching that is best for shards.
 4. A shard that too many peers reject goes to those that asked for it first, in spite of their
    bounds, because replication matters more than balance.
+5. A swarm may raise its number of replicas (see `edition`). Then the owners by the manifest stay
+   owners, and each further replica goes to the first peer in line that has none yet. So the owners
+   by a lower number are among those by a higher one: to raise it moves no shard away from a peer,
+   and peers that know different numbers agree on all owners by the lower one.
 
 A join or leave changes all shares slightly and in proportion, and with them what each peer rejects,
 so hardly more shards move than must (measure it with `python -m tests.benchmarks.placement`). That
@@ -56,6 +60,10 @@ lower value limits that more, but uses honest large peers less, and fills small 
 matters only in swarms of more than 16 R peers. A multiple of the median would defend no better, and
 would move many shards whenever the median changes from one common size to the next."""
 _CAPACITY_BITS = 7
+_FURTHER_ROUNDS = 16
+"""Maximum number of rounds in which peers reject requests for a further replica. Few peers are left
+for it, so to keep all bounds might take thousands of rounds; after these, hardly a peer exceeds its
+bound, by a few percent."""
 _NEVER = np.uint32(0xFFFFFFFF)
 _ONE = 1 << 40
 _ROUNDS = 4
@@ -84,11 +92,13 @@ class Placement:
         matrix: Owners,
         replicas: int,
         excluded: Excluded | None = None,
+        founded: int = 0,
     ) -> None:
         self.peers = peers
         """All members, ascending."""
-        self.replicas = replicas
-        """Number of owners that a shard should have; it has fewer if there are fewer peers."""
+        self.replicas, self.founded = replicas, founded or replicas
+        """Number of owners that a shard should have now, and that it should have by the manifest;
+        it has fewer if there are fewer peers."""
         self.shares = shares
         """Shape [P]: how many shards each peer should own, usually a fraction."""
         self.owner_matrix = matrix
@@ -99,17 +109,24 @@ class Placement:
 
     @classmethod
     def of(
-        cls, members: Mapping[Peer, int] | Sequence[tuple[Peer, int]], shards: int, replicas: int
+        cls,
+        members: Mapping[Peer, int] | Sequence[tuple[Peer, int]],
+        shards: int,
+        replicas: int,
+        founded: int = 0,
     ) -> "Placement":
         """Place shards on members, given by their ids and capacities in bytes.
 
         Capacities are rounded down to their seven leading bits. So a small change of a peer's
         capacity usually moves no shard, and no capacity is overrated.
+
+        `founded` is the number of replicas by the swarm's manifest, if it was lower than now; the
+        owners by that number come first, then one by one those by higher numbers (rule 5).
         """
         pairs = members.items() if isinstance(members, Mapping) else members
         peers = tuple(sorted(pairs))
         _check(peers, shards, replicas)
-        return _placed(peers, shards, replicas)
+        return _placed(peers, shards, replicas, min(founded or replicas, replicas))
 
     def __repr__(self) -> str:
         shards, replicas = self.owner_matrix.shape
@@ -179,25 +196,39 @@ def _check(members: tuple[tuple[Peer, int], ...], shards: int, replicas: int) ->
 
 # Many callers ask for the same members, above all in a simulator with many peers.
 @lru_cache(maxsize=32)
-def _placed(members: tuple[tuple[Peer, int], ...], shards: int, replicas: int) -> Placement:
+def _placed(
+    members: tuple[tuple[Peer, int], ...], shards: int, replicas: int, founded: int
+) -> Placement:
     peers = tuple(peer for peer, _ in members)
     shares = _shares([_rounded(capacity) for _, capacity in members], shards, replicas)
-    seeds = np.frombuffer(b"".join(map(_seed, peers)), "<u4").reshape(len(peers), _WORDS)
     least = min(replicas, len(peers))
-    if least == 0:
-        return Placement(peers, shares, np.empty((shards, 0), np.uint16), replicas)
-    bounds = _bounds(shares, shards)
-    asking, until = _Asking(shares, seeds, shards), (replicas + 5.0 + shards.bit_length()) / least
+    taken: Owners = np.empty((shards, 0), np.uint16)  # shape [N, R]: the owners so far, best first
+    if replicas > founded:
+        taken = _placed(members, shards, replicas - 1, founded).owner_matrix
+    if (lacks := least - taken.shape[1]) > 0:
+        taken = np.hstack([taken, _further(taken, lacks, shares, peers)])
+    return Placement(peers, shares, taken, replicas, founded=founded)
+
+
+def _further(taken: Owners, more: int, shares: Floats, peers: tuple[Peer, ...]) -> Owners:
+    """Return `more` owners of each shard besides those that it has already, best first."""
+    shards, so_far = taken.shape
+    seeds = np.frombuffer(b"".join(map(_seed, peers)), "<u4").reshape(len(peers), _WORDS)
+    owned = np.bincount(taken.ravel(), minlength=len(peers))
+    room = np.maximum(_bounds(shares, shards) - owned, 0)
+    asking = _Asking(shares, seeds, shards)
+    until = (so_far + more + 5.0 + shards.bit_length()) / (so_far + more)
     while True:
         asked, is_all = asking.until(until)
-        held = _match(asked, bounds, shards, least)
-        lacking = np.flatnonzero(np.bincount(asked.shard[held], minlength=shards) < least)
+        asked = _without(asked, taken)
+        held = _match(asked, room, shards, more, _FURTHER_ROUNDS)
+        lacking = np.flatnonzero(np.bincount(asked.shard[held], minlength=shards) < more)
         if is_all or not len(lacking):
             break
         until *= 2
     for shard in lacking.tolist():
-        _fill(held, asked, shard, least)
-    return Placement(peers, shares, asked.peer[held].reshape(shards, least), replicas)
+        _fill(held, asked, shard, more)
+    return asked.peer[held].reshape(shards, more)
 
 
 def _rounded(capacity: int) -> int:
@@ -249,6 +280,14 @@ class _Asked(NamedTuple):
     time: npt.NDArray[np.uint32]
     """Times of the requests, as the bits of a float32: positive floats sort like their bits."""
     peer: Owners
+
+
+def _without(asked: _Asked, taken: Owners) -> _Asked:
+    """Return the requests without those of peers for shards that they own already."""
+    owns = np.zeros(len(asked.shard), np.bool_)
+    for owner in taken.T:
+        owns |= owner[asked.shard] == asked.peer
+    return _Asked(asked.shard[~owns], asked.time[~owns], asked.peer[~owns]) if owns.any() else asked
 
 
 class _Asking:
@@ -314,15 +353,27 @@ class _Asking:
         return shard
 
 
-def _match(asked: _Asked, bounds: Ints, shards: int, replicas: int) -> npt.NDArray[np.bool_]:
-    """Return which requests are granted, one flag each: R per shard, no peer over its bound."""
+def _match(
+    asked: _Asked, bounds: Ints, shards: int, replicas: int, rounds: int = 0
+) -> npt.NDArray[np.bool_]:
+    """Return which requests are granted, one flag each: R per shard, no peer over its bound.
+
+    Peers may be over their bounds after this number of `rounds`; 0 for as many as are needed.
+    """
     last = np.full(len(bounds), _NEVER)  # shape [P]: each peer rejects later requests than this
     firsts = np.searchsorted(asked.shard, np.arange(shards))
+    has_room = bounds > 0  # shape [P]
+    is_any_full = not has_room.all()
+    done = 0
     while True:
-        held = _first(asked.time <= last[asked.peer], asked.shard, firsts, replicas)
+        stands = asked.time <= last[asked.peer]
+        if is_any_full:
+            stands &= has_room[asked.peer]
+        held = _first(stands, asked.shard, firsts, replicas)
         owned = np.bincount(asked.peer[held], minlength=len(bounds))
         over = owned > bounds
-        if not over.any():
+        done += 1
+        if not over.any() or done == rounds:
             return held
         at = np.flatnonzero(held & over[asked.peer])
         asks = asked.peer[at].astype(np.uint64) << np.uint64(32) | asked.time[at]

@@ -21,9 +21,14 @@ class Holders:
     """The holders of each shard, when all peers agree on which peers have standing."""
 
     def __init__(
-        self, members: dict[Peer, int], standing: list[Peer], named: Named | None = None
+        self,
+        members: dict[Peer, int],
+        standing: list[Peer],
+        named: Named | None = None,
+        founded: int = 3,
     ) -> None:
-        self.placement, self._standing = placed(members, N, 3, named or {}), {*standing}
+        self.placement = placed(members, N, 3, named or {}, founded)
+        self._standing = {*standing}
         known = self.placement, members, frozenset(standing), named or {}
         self._beside = {peer: held_beside(peer, *known) for peer in members}
 
@@ -48,6 +53,15 @@ def test_as_many_hold_a_shard_beside_newcomers_of_those_that_would_own_it_withou
         assert found.beside(n) <= {*before.owners(n)}
         assert len(found.of_standing(n)) == 3
         assert len(found.beside(n)) == len(found.owners(n) & {*NEW}) > 0
+
+
+def test_a_swarm_with_more_replicas_than_at_first_places_those_of_standing_in_the_same_way() -> (
+    None
+):
+    found = Holders(MEMBERS, OLD, founded=1)
+    before = Placement.of(dict.fromkeys(OLD, SMALL), N, 3, 1)
+    assert any(found.beside(n) for n in range(N))
+    assert all(found.beside(n) <= {*before.owners(n)} for n in range(N))
 
 
 def test_a_small_newcomer_makes_few_replicas_more() -> None:

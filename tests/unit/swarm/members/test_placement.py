@@ -156,6 +156,55 @@ def test_what_is_asked_for_up_to_a_time_is_all_of_it(time: float) -> None:
     assert len({(peer, shard) for _, peer, shard in whole}) == 20 * 64
 
 
+@pytest.mark.parametrize("seed", range(12))
+def test_owners_by_a_lower_number_of_replicas_are_among_those_by_a_higher_one(seed: int) -> None:
+    rng = random.Random(seed)
+    members = drawn(rng, rng.choice([1, 2, 5, 9, 40]), most=rng.choice([1, 8]))
+    founded = rng.randrange(1, 4)
+    before = Placement.of(members, 256, founded)
+    for replicas in range(founded + 1, founded + 5):
+        after = Placement.of(members, 256, replicas, founded)
+        for shard in range(256):
+            owners = after.owners(shard)
+            assert owners[: len(before.owners(shard))] == before.owners(shard)
+            assert len({*owners}) == len(owners) == min(replicas, len(members))
+        assert not any(len(part.loses) for part in before.moves(after).values())
+        before = after
+
+
+def test_placing_anew_by_the_higher_number_would_move_shards_away() -> None:
+    members = drawn(random.Random(2), 20)
+    few, many = (Placement.of(members, 256, replicas) for replicas in (2, 3))
+    assert any(len(part.loses) for part in few.moves(many).values())
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_further_replicas_lie_in_proportion_and_few_move(seed: int) -> None:
+    rng = random.Random(seed)
+    members = drawn(rng, 20)
+    placement = Placement.of(members, 2048, 5, 2)
+    for share, count in zip(placement.shares.tolist(), owned(placement).values(), strict=True):
+        assert count <= max(BOUND * share + 1, share * 1.1)
+        assert count >= 0.8 * share
+    new = rng.randbytes(32)
+    after = Placement.of({**members, new: 4 * GIB}, 2048, 5, 2)
+    assert moved(placement, after) <= 1.2 * len(after.shards_of(new))
+
+
+def test_who_is_at_its_bound_gets_no_further_replica() -> None:
+    small = dict.fromkeys(PEERS[:30], GIB >> 9)
+    members = {**small, **dict.fromkeys(PEERS[30:35], GIB)}
+    assert max(owned(Placement.of(members, 512, 1))[peer] for peer in small) == 1
+    counts = owned(Placement.of(members, 512, 4, 1))
+    assert max(counts[peer] for peer in small) == 1
+
+
+def test_every_machine_finds_the_same_further_replicas() -> None:
+    placement = Placement.of({peer: (1 + n % 5) * GIB for n, peer in enumerate(PEERS)}, 512, 5, 3)
+    digest = hashlib.sha256(placement.owner_matrix.astype("<u2").tobytes()).hexdigest()
+    assert digest[:16] == "c0700b3ad89dbf28"
+
+
 def test_order_and_kind_of_the_members_make_no_difference() -> None:
     members = drawn(random.Random(5), 20)
     pairs = list(members.items())
