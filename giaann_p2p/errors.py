@@ -48,6 +48,10 @@ class TokenError(UsageError):
     """A member's token is forged, expired or revoked, or does not allow the attempted action."""
 
 
+class EditionError(UsageError):
+    """An edition of a swarm's rules is forged or malformed, or takes something back."""
+
+
 class NotAdmitted(TokenError):  # noqa: N818  (what it is, not what went wrong)
     """The swarm does not admit this peer in the role that it asks for; the token may be valid."""
 

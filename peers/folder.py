@@ -8,6 +8,7 @@
     store/            a storage peer's store
     founder.key       the founder's identity, in the folder that founded the swarm
     token, revoked    membership, in a swarm for members only
+    edition           the newest edition of the swarm's rules; the manifest's count without it
 
 Small files are written atomically.
 """

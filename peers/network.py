@@ -88,8 +88,15 @@ def relays_of(named: Sequence[str]) -> tuple[str, ...]:
 def gate_of(folder: Folder, place: JoinedHost, manifest: Manifest, rights: Rights) -> Gate:
     """Return the gate of a daemon; raise TokenError if its token lacks the rights it needs."""
     membership = folder.membership
-    gate = Gate(manifest, place.transport, place.token, keep=membership.keep_revoked)
+    gate = Gate(
+        manifest,
+        place.transport,
+        place.token,
+        keep=membership.keep_revoked,
+        keep_edition=membership.keep_edition,
+    )
     gate.recall(membership.revoked())
+    gate.recall_edition(membership.edition())
     needs(gate.admission, place.host.me, place.token, rights, gate.clock())
     return gate
 

@@ -43,6 +43,7 @@ from giaann_p2p.swarm.wire.message import Message
 from giaann_p2p.swarm.wire.messages import (
     AskColumn,
     AskDigests,
+    AskEdition,
     AskManifest,
     AskNouns,
     AskOrphans,
@@ -58,6 +59,7 @@ from giaann_p2p.swarm.wire.messages import (
     Compared,
     Digest,
     Digests,
+    EditionIs,
     Fetch,
     FetchCarried,
     Fetched,
@@ -129,7 +131,15 @@ class Around:
         self.suspected: list[Peer] = []
         self.trusted: list[Peer] = []
         self.changes = 0
-        self.replicas = 3
+        self.rules = Rules(SHARDS)
+
+    @property
+    def replicas(self) -> int:
+        return self.rules.replicas
+
+    @replicas.setter
+    def replicas(self, count: int) -> None:
+        self.rules = self.rules._replace(replicas=count)
 
     def version(self, now: float) -> int:
         return self.changes
@@ -141,7 +151,7 @@ class Around:
         return self.named_by
 
     def placement(self, now: float) -> Placement:
-        return Placement.of(self.capacities, SHARDS, self.replicas)
+        return Placement.of(self.capacities, SHARDS, self.rules.replicas, self.rules.founded)
 
     def sharing(self, shards: Shards, now: float) -> Mapping[Peer, list[int]]:
         found: dict[Peer, list[int]] = {}
@@ -275,7 +285,7 @@ def shared_by(
     secret: bytes = b"secret",
 ) -> Shared:
     """Return what the parts of a storage peer's decisions share, to try one of them alone."""
-    return Shared(settings, Rules(SHARDS), replicas, around, held, TERMS, secret, NOW)
+    return Shared(settings, replicas, around, held, TERMS, secret, NOW)
 
 
 class Side:
@@ -291,10 +301,10 @@ class Side:
         delta_checks: DeltaChecks = TERMS,
     ) -> None:
         self.me, self.around, self.store = me, around, held or store(())
+        around.rules = rules or around.rules
         self.core = StoragePeer(
             me,
             1 << 30,
-            rules or Rules(SHARDS),
             settings,
             around,
             self.store,
@@ -427,6 +437,8 @@ MESSAGES: list[Message] = [
     ReleaseIs("0.1.0", 3600),
     AskRevoked(3),
     RevokedIs(b"a list"),
+    AskEdition(3),
+    EditionIs(b"an edition"),
     Refusal("it cannot be done, not even in Zürich"),
     AskProof(SHARDS_OF_ALL, applied(1, 2, 1000).to_bytes(), bytes(16)),
     Proof(packed(shards(0, 2), SHARDS), [bytes(32), b""]),

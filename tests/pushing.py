@@ -59,7 +59,7 @@ class Pusher:
         """
         manifest = self._manifest
         committed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        writer = Writer(manifest.layout.shards, manifest.quorum, self._others, _TIMEOUT)
+        writer = Writer(manifest.layout.shards, self._others, _TIMEOUT)
         calls = Calls(self._transport, lambda error: fail([committed], error))
 
         def do(acts: list[WriteAction]) -> None:

@@ -144,7 +144,11 @@ def fsck(
             while True:
                 peers = session.storage_peers()
                 report = await checked(
-                    session.place.transport, session.manifest, peers, losses=session.losses()
+                    session.place.transport,
+                    session.manifest,
+                    peers,
+                    losses=session.losses(),
+                    replicas=session.around.rules.replicas,
                 )
                 if (report.agrees and not report.silent) or loop.time() >= end:
                     return report

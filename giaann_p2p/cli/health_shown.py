@@ -77,7 +77,8 @@ def _verdict(swarm: str, found: "Overview", commands: Commands) -> str:
 def _figures(found: "Overview") -> Iterator[str]:
     health = found.health
     yield _many(found.storing, "storage peer")
-    yield f"{found.shards} shards, {_many(found.replicas, 'replica')} of each wanted, " + (
+    by = f" by edition {found.edition}" if found.edition else ""
+    yield f"{found.shards} shards, {_many(found.replicas, 'replica')} of each wanted{by}, " + (
         f"{health.least} or more ready"
     )
     if found.verdict != "starting":

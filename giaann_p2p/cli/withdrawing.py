@@ -18,7 +18,6 @@ from giaann_p2p.node.members.membership import TokenIssuer
 from giaann_p2p.swarm.training.orphan_quorum import Agreed
 from giaann_p2p.swarm.wire.identity import Peer
 from giaann_p2p.swarm.wire.link import Link
-from giaann_p2p.swarm.wire.token import Rights
 from giaann_p2p.swarm.wire.withdrawn import MOST
 from giaann_p2p.terminal import FAILED, say, say_json
 
@@ -54,10 +53,7 @@ class Founding:
             raise typer.Exit(FAILED)
 
     def _shows(self, session: Peer) -> bytes:
-        if self._giver.is_open:
-            return b""
-        until = int(time.time()) + _SESSION
-        return self._giver.given(session, Rights.CLIENT, until).to_bytes()
+        return self._giver.shown(session, int(time.time()) + _SESSION)
 
     def _check_newest(self, visiting: Session) -> None:
         """If the swarm has a newer list than the founder's folder, save it and raise TokenError."""

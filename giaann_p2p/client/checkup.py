@@ -25,14 +25,17 @@ async def checked(
     peers: Sequence[Peer],
     within: float = _WITHIN,
     losses: Losses = NONE,
+    replicas: int = 0,
 ) -> Report:
     """Ask all `peers` at once for the digests of all shards, and compare the replicas.
 
     `within` is the timeout of each request, in seconds. `losses` are copied into the report.
+    `replicas` is the number that each shard should have; 0 for that of the manifest.
     """
     told = await digests_of(transport, manifest, peers, within)
     silent = [peer for peer in peers if peer not in told]
-    return judged(told, manifest.layout.shards, manifest.replicas, silent, losses)
+    wanted = replicas or manifest.replicas
+    return judged(told, manifest.layout.shards, wanted, silent, losses)
 
 
 async def digests_of(

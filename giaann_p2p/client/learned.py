@@ -53,7 +53,7 @@ class RefusedError(PeerError):
 
 def shard_to_ask(session: Session, usual: int) -> int:
     """Return the usual shard, or else one with a quorum of ready peers, if there is any."""
-    quorum, now = session.manifest.quorum, session.now
+    quorum, now = session.around.rules.quorum, session.now
     shards: list[int] = [usual, *range(session.manifest.layout.shards)]
     for shard in shards:
         if len(session.around.ready(shard, now)) >= quorum:

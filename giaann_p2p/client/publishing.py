@@ -142,8 +142,7 @@ class _Publication:
         limits = of_push(manifest.spec, manifest.layout)
         self.most = min(limits.neurons - 1, limits.connections)
         """The most rows and connections of a chunk."""
-        rules = manifest.rules
-        self._writer = Writer(rules.shards, rules.quorum, visiting.around, _TIMEOUT)
+        self._writer = Writer(manifest.layout.shards, visiting.around, _TIMEOUT)
         self._calls = Calls(visiting.place.transport, self._failed)
         self._news = asyncio.Event()
         self._fault: BaseException | None = None
@@ -205,8 +204,8 @@ class _Publication:
 
     async def _known(self, job: bytes) -> BitMap:
         """Ask the owners which chunks of a job are committed."""
-        rules = self._visiting.manifest.rules
-        census = Census(job, rules.shards, rules.quorum, self._visiting.around, _TIMEOUT)
+        shards = self._visiting.manifest.layout.shards
+        census = Census(job, shards, self._visiting.around, _TIMEOUT)
 
         def ask(calls: Sequence[Call]) -> None:
             for call in calls:

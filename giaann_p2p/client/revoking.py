@@ -1,11 +1,11 @@
-"""Sends the list of revoked members to a swarm; unreached peers get it from others by gossip."""
+"""Sends the founder's documents to a swarm; unreached peers get them from others by gossip."""
 
 import asyncio
 
 from giaann_p2p.client.session import Session
 from giaann_p2p.errors import PeerError
 from giaann_p2p.swarm.wire.identity import Peer
-from giaann_p2p.swarm.wire.messages import RevokedIs, decode, encode
+from giaann_p2p.swarm.wire.messages import EditionIs, RevokedIs, decode, encode
 
 _WITHIN = 6.0
 """Timeout of one call, in seconds."""
@@ -15,6 +15,11 @@ _AT_ONCE = 64
 
 async def tell(visiting: Session, revoked: bytes) -> tuple[int, int]:
     """Send a revocation list to all live peers; return how many accepted it, of how many asked."""
+    return await spread(visiting, RevokedIs(revoked))
+
+
+async def spread(visiting: Session, document: RevokedIs | EditionIs) -> tuple[int, int]:
+    """Send a document to all live peers; return how many accepted it, of how many asked."""
     turns = asyncio.Semaphore(_AT_ONCE)
     live = visiting.around.directory.live(visiting.lookout.time())
     peers = {said.peer for said in live} | {*visiting.place.book.peers}
@@ -22,9 +27,9 @@ async def tell(visiting: Session, revoked: bytes) -> tuple[int, int]:
     async def heard(peer: Peer) -> bool:
         async with turns:
             try:
-                message = encode(RevokedIs(revoked))
+                message = encode(document)
                 answer = await visiting.place.transport.call(peer, message, timeout=_WITHIN)
-                return isinstance(decode(answer), RevokedIs)
+                return isinstance(decode(answer), type(document))
             except PeerError:
                 return False
 

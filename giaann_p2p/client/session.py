@@ -95,10 +95,11 @@ class Session:
             self.around.directory,
             manifest.layout,
             self.around.placement(now),
-            manifest.replicas,
-            manifest.quorum,
+            self.around.rules.replicas,
+            self.around.rules.quorum,
             now,
             silent,
+            self.around.rules.edition,
         )
 
     def losses(self) -> Losses:
@@ -242,8 +243,9 @@ async def _looking(member: Member) -> AsyncIterator[None]:
     tasks = [asyncio.create_task(member.lookout.run())]
     try:
         await _seen_first(member.lookout)
-        await member.revoking.look()  # so that no revoked peer is asked
-        tasks.append(asyncio.create_task(member.revoking.run()))
+        for news in member.news:
+            await news.look()  # so that no revoked peer is asked, and all owners are known
+            tasks.append(asyncio.create_task(news.run()))
         yield
     finally:
         for task in tasks:

@@ -102,7 +102,13 @@ class AsyncSwarm:
         await visiting.join_dht()  # no replica is to be left out
         peers = visiting.storage_peers()
         transport, losses = visiting.place.transport, visiting.losses()
-        return await checked(transport, visiting.manifest, peers, losses=losses)
+        return await checked(
+            transport,
+            visiting.manifest,
+            peers,
+            losses=losses,
+            replicas=visiting.around.rules.replicas,
+        )
 
     async def column(self, noun: str, words: int = 16, leads: int = 4) -> Column:
         """Return a noun's column: its most frequent words, and the words that each leads to."""

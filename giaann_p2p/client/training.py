@@ -381,9 +381,7 @@ class _Job:
     async def _count(self) -> BitMap:
         """Take a census: ask the owners which chunks are committed, and return those."""
         manifest = self._visiting.manifest
-        census = Census(
-            self._number, manifest.layout.shards, manifest.quorum, self._others, _TIMEOUT
-        )
+        census = Census(self._number, manifest.layout.shards, self._others, _TIMEOUT)
 
         def ask(calls: Sequence[Call]) -> None:
             for call in calls:

@@ -127,7 +127,7 @@ class SwarmJobs:
         if shard != self._shard:
             self._shard, self._told = shard, {}
         self._told = await chunks_by_owner(session, shard, self._told)
-        quorum = session.manifest.quorum
+        quorum = session.around.rules.quorum
         if len(self._told) < quorum:
             self._note = _TOO_FEW
             return

@@ -74,7 +74,7 @@ class Client(Node):
         limits = Limits(spec.branches, spec.segments, _MOST, _MOST, _MOST)
         self.around = self.world.view_of(self.peer)
         few = FEW_BYTES if self.world.seed % 2 else 0  # lessons are short: all come from seeds
-        self._writer = Writer(rules.shards, rules.quorum, self.around, _TIMEOUT, few)
+        self._writer = Writer(rules.shards, self.around, _TIMEOUT, few)
         marking = Marking(self._secret, _LEAST_MARKED)
         self._reader = Reader(
             self.world.layout, limits, self.around, _TIMEOUT, _PATIENCE, self.habit.verify, marking

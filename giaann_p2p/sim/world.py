@@ -27,6 +27,7 @@ from giaann_p2p.swarm.members.standing import Standing
 from giaann_p2p.swarm.replication.delta_checks import DeltaChecks
 from giaann_p2p.swarm.replication.settings import Settings
 from giaann_p2p.swarm.wire.admission import Admission
+from giaann_p2p.swarm.wire.edition import Editions
 from giaann_p2p.swarm.wire.identity import Identity, Peer
 from giaann_p2p.swarm.wire.manifest import Manifest
 from giaann_p2p.swarm.wire.message import Message
@@ -85,6 +86,8 @@ class World:
         self.swarm_id = self.manifest.swarm_id
         self.admission = Admission(self.manifest)
         """The access control of all nodes but machines, with the newest list of revoked peers."""
+        self.editions = Editions(self.manifest)
+        """The newest edition of the rules, which all nodes but machines know at once."""
         self.tokens: dict[Peer, bytes] = {}
         self.network.gate = self._refusal
         self._notaries = Notaries(self.manifest)
@@ -148,8 +151,9 @@ class World:
     def view_of(self, me: Peer) -> PeersView:
         """Return a node's initial view of the others."""
         standing = Standing(me, self.settings.standing, self.settings.founding)
-        replicas, admission = self.rules.replicas, self.admission
-        return PeersView(me, self.swarm_id, self.layout, replicas, admission, standing)
+        return PeersView(
+            me, self.swarm_id, self.layout, lambda: self.editions.rules, self.admission, standing
+        )
 
     def publish(self, node: Node, record: bytes) -> None:
         """Send a node's record to all other live nodes."""

@@ -58,7 +58,8 @@ def _departure(
     def left() -> str:
         count = len(store.shards)
         which = "1 shard is" if count == 1 else f"{count} shards are"
-        return f"{which} not handed over: {hindrance(node.me, live(), manifest.quorum)}"
+        quorum = node.gate.rules().quorum
+        return f"{which} not handed over: {hindrance(node.me, live(), quorum)}"
 
     def kept() -> str:
         if options.memory_only:

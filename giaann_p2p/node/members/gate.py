@@ -2,30 +2,36 @@
 
 1. Each question is checked against its sender's rights, by the token that the sender showed when
    the connection began. The transport limits what it accepts from strangers (see `net.streams`).
-2. Every peer gives the manifest to anybody; its list of revoked members, the records in its
-   directory, and its release, to members.
+2. Every peer gives the manifest to anybody; its list of revoked members, the newest edition of the
+   rules, the records in its directory, and its release, to members.
 3. A newer list takes effect at once: connections of revoked members are closed, their records are
    forgotten, and the list is saved for the next start.
+4. A newer edition of the swarm's rules is saved first, and then takes effect: a peer that has acted
+   by it still knows it after a crash. If the disk is full, it takes effect all the same.
 """
 
 import logging
 from collections.abc import Callable
+from contextlib import suppress
 
-from giaann_p2p.errors import DiskError, TokenError
+from giaann_p2p.errors import DiskError, EditionError, TokenError
 from giaann_p2p.net.errors import Reason, Refused
 from giaann_p2p.net.transport import Transport
 from giaann_p2p.node.clock import Clock
 from giaann_p2p.release import RELEASE
 from giaann_p2p.swarm.wire import messages
 from giaann_p2p.swarm.wire.admission import Admission
+from giaann_p2p.swarm.wire.edition import Editions
 from giaann_p2p.swarm.wire.identity import Peer
-from giaann_p2p.swarm.wire.manifest import Manifest
+from giaann_p2p.swarm.wire.manifest import Manifest, Rules
 from giaann_p2p.swarm.wire.message import Message
 from giaann_p2p.swarm.wire.messages import (
+    AskEdition,
     AskManifest,
     AskRecords,
     AskRelease,
     AskRevoked,
+    EditionIs,
     ManifestIs,
     ReleaseIs,
     RevokedIs,
@@ -39,7 +45,7 @@ class Gate:
     """Checks whether other peers may ask their questions, and answers those common to all roles.
 
     `token` is this peer's own; it may be empty in an open swarm. `keep` saves a newer list of
-    revoked members.
+    revoked members, and `keep_edition` a newer edition of the swarm's rules.
     """
 
     def __init__(
@@ -49,17 +55,19 @@ class Gate:
         token: bytes = b"",
         clock: Callable[[], float] | None = None,
         keep: Callable[[bytes], None] = lambda revoked: None,
+        keep_edition: Callable[[bytes], None] = lambda edition: None,
     ) -> None:
-        self.admission = Admission(manifest)
+        self.admission, self.editions = Admission(manifest), Editions(manifest)
         self.token = token
         self.asked_for_manifest = 0
         """Number of requests for the manifest."""
         self.turned_away = 0
         """Number of questions refused because the sender may not ask them."""
         self._manifest, self._transport = manifest.to_bytes(), transport
-        self.clock, self._keep = clock or Clock(), keep
+        self.clock, self._keep, self._keep_edition = clock or Clock(), keep, keep_edition
         self._began = self.clock()
         self._changed: list[Callable[[], None]] = []
+        self._on_edition: list[Callable[[], None]] = []
         self._listed: Callable[[AskRecords], Message] = lambda question: _NO_DIRECTORY
         self._guard()
 
@@ -69,6 +77,14 @@ class Gate:
     def on_change(self, changed: Callable[[], None]) -> None:
         """Call `changed` whenever a newer list of revoked members takes effect."""
         self._changed.append(changed)
+
+    def on_edition(self, changed: Callable[[], None]) -> None:
+        """Call `changed` whenever a newer edition of the swarm's rules takes effect."""
+        self._on_edition.append(changed)
+
+    def rules(self) -> Rules:
+        """Return the swarm's rules by the newest edition that this peer knows."""
+        return self.editions.rules
 
     def list_records(self, listed: Callable[[AskRecords], Message]) -> None:
         """Answer requests for the records in the directory with `listed` from now on."""
@@ -99,6 +115,15 @@ class Gate:
             except TokenError as error:
                 return messages.Refusal(str(error))
             return RevokedIs(b"")
+        if isinstance(question, AskEdition):
+            known = self.editions
+            return EditionIs(known.to_bytes() if known.number > question.number else b"")
+        if isinstance(question, EditionIs):
+            try:
+                self.learn_edition(question.edition)
+            except EditionError as error:
+                return messages.Refusal(str(error))
+            return EditionIs(b"")
         if isinstance(question, AskRecords):
             return self._listed(question)
         return None
@@ -118,6 +143,28 @@ class Gate:
         except DiskError as error:  # the list takes effect all the same, until the next start
             _LOG.warning("the list of revoked members could not be saved: %s", error)
         return True
+
+    def learn_edition(self, edition: bytes) -> bool:
+        """Adopt an edition of the rules if it is newer than the known one; return whether it is.
+
+        Raise EditionError if the edition is forged.
+        """
+        if not self.editions.is_news(edition):
+            return False
+        try:
+            self._keep_edition(edition)
+        except DiskError as error:
+            _LOG.warning("the edition of the swarm's rules could not be saved: %s", error)
+        self.editions.learn(edition)
+        for changed in self._on_edition:
+            changed()
+        return True
+
+    def recall_edition(self, edition: bytes | None) -> None:
+        """Adopt the edition of the rules that an earlier run saved, if it can be read."""
+        if edition:
+            with suppress(EditionError):  # other peers can send the edition
+                self.editions.learn(edition)
 
     def own_fault(self) -> str:
         """Return why this peer itself is no longer admitted; empty if it is."""

@@ -1,7 +1,8 @@
 """The membership of a node in its swarm: everything that is the same for every role.
 
 1. It keeps the peer directory current and, if the node has a role, announces the node.
-2. It fetches newer lists of revoked members. A list that revokes the node itself ends the node.
+2. It fetches newer lists of revoked members, and newer editions of the swarm's rules. A list that
+   revokes the node itself ends the node.
 3. It sends clients the records in its directory, once it has read the directory itself.
 4. It holds the node's lifetime, its calls and its file of known peers.
 """
@@ -14,9 +15,9 @@ from giaann_p2p.net.transport import Handler
 from giaann_p2p.node.calls import Calls
 from giaann_p2p.node.lifetime import Last, Lifetime, Part
 from giaann_p2p.node.members.context import Context
+from giaann_p2p.node.members.founder_news import EditionNews, FounderNews, RevokedNews
 from giaann_p2p.node.members.lookout import Lookout
 from giaann_p2p.node.members.presence import Complete, Presence
-from giaann_p2p.node.members.revoking import Revoking
 from giaann_p2p.swarm.members.directory_pages import DirectoryPages
 from giaann_p2p.swarm.members.peers_view import PeersView
 from giaann_p2p.swarm.members.standing import Standing
@@ -52,7 +53,7 @@ class Member:
         manifest, gate = context.manifest, context.gate
         self.lookout = Lookout(
             context.board,
-            PeersView.of(self.me, manifest, gate.admission, standing),
+            PeersView.of(self.me, manifest, gate.admission, gate.rules, standing),
             manifest.layout,
             manifest.swarm_id,
             context.clock,
@@ -66,11 +67,13 @@ class Member:
         self.presence: Presence | None = None
         if role is not None and complete is not None:
             self.presence = Presence(context, self.lookout, role, complete)
-        self.revoking = Revoking(gate, self.lookout, context.transport, context.log)
+        parts = gate, self.lookout, context.transport, context.log
+        self.news: list[FounderNews] = [RevokedNews(*parts), EditionNews(*parts)]
         self.life = Lifetime(context.log)
         self.calls = Calls(context.transport, self.life.fail)
         self._pages = DirectoryPages(self.lookout.view.directory, context.board.held)
         gate.on_change(self._members_changed)
+        gate.on_edition(self.announce)
         gate.list_records(self._listed)
 
     def announce(self) -> None:
@@ -92,7 +95,7 @@ class Member:
         context = self.context
         context.transport.serve(answer)
         context.transport.on_lost(self._lost)
-        own = [self.lookout.run(), self.revoking.run()]
+        own = [self.lookout.run(), *(news.run() for news in self.news)]
         if self.presence is not None:
             own.append(self.presence.run())
         if context.acquaintances is not None:

@@ -3,6 +3,7 @@
 peer.key    the peer's identity
 token       the token that was issued for this identity, as text
 revoked     the newest list of revoked members that the peer has received
+edition     the newest edition of the swarm's rules that the peer has received
 """
 
 import os
@@ -15,8 +16,10 @@ from giaann_p2p.net.hive.key_file import open_key_file
 from giaann_p2p.node.members.token_text import MOST_TEXT, text_of
 from giaann_p2p.store.disk.small_file import read_whole, write_whole
 from giaann_p2p.swarm.wire.admission import Admission
+from giaann_p2p.swarm.wire.edition import MOST_BYTES as MOST_EDITION
+from giaann_p2p.swarm.wire.edition import Edition, Editions, rules_of
 from giaann_p2p.swarm.wire.identity import Identity, Peer, name_of, to_text
-from giaann_p2p.swarm.wire.manifest import Manifest
+from giaann_p2p.swarm.wire.manifest import Manifest, Rules
 from giaann_p2p.swarm.wire.revoked import MOST_BYTES as MOST_REVOKED
 from giaann_p2p.swarm.wire.revoked import Revoked
 from giaann_p2p.swarm.wire.token import EVERY, Rights, Token, founded
@@ -25,6 +28,7 @@ from giaann_p2p.swarm.wire.withdrawn import MOST as MOST_WITHDRAWN
 from giaann_p2p.swarm.wire.withdrawn import Chunk, roots_in
 
 _DAY = 24 * 3600
+_RESHARD = "raise the number of replicas"
 FOUNDERS_OWN = 365 * _DAY
 """Validity of the token that a founder issues for its own peer, in seconds."""
 
@@ -101,6 +105,14 @@ class Membership:
     def keep_revoked(self, revoked: bytes) -> None:
         """Replace the list of revoked members in the folder."""
         write_whole(self.folder / "revoked", revoked)
+
+    def edition(self) -> bytes | None:
+        """Return the newest edition of the swarm's rules in the folder; None if there is none."""
+        return read_whole(self.folder / "edition", MOST_EDITION)
+
+    def keep_edition(self, edition: bytes) -> None:
+        """Replace the edition of the swarm's rules in the folder."""
+        write_whole(self.folder / "edition", edition)
 
 
 class TokenIssuer:
@@ -183,6 +195,34 @@ class TokenIssuer:
         taken = dict(islice(new.items(), room))
         following = now.next(founder, {*now.peers}, now.disowned, taken, sought)
         return self._kept(following), len(new) - len(taken)
+
+    def shown(self, session: Peer, until: int) -> bytes:
+        """Return a client's token for a session of this issuer; empty if the swarm is open."""
+        return b"" if self.is_open else self.given(session, Rights.CLIENT, until).to_bytes()
+
+    @property
+    def editions(self) -> Editions:
+        """The newest edition of the swarm's rules in the folder."""
+        found = Editions(self.manifest)
+        if kept := self.membership.edition():
+            found.learn(kept)
+        return found
+
+    def rules_with(self, replicas: int) -> Rules:
+        """Return the rules that the swarm has, or would have, with a number of replicas.
+
+        EditionError if the number would be taken back, or is too large.
+        """
+        now = self.editions
+        if replicas == now.rules.replicas:
+            return now.rules
+        return rules_of(self.manifest, now.next(self._signing(_RESHARD), replicas))
+
+    def reshard(self, replicas: int) -> Edition:
+        """Sign, save and return the next edition of the rules. Only the founder can."""
+        following = self.editions.next(self._signing(_RESHARD), replicas)
+        self.membership.keep_edition(following.to_bytes())
+        return following
 
     @property
     def list(self) -> Revoked:

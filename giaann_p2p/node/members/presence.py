@@ -104,6 +104,7 @@ class Presence:
             addresses=tuple(context.addresses())[:MOST_RECORD_ADDRESSES],
             token=context.gate.token,
             revoked=context.gate.admission.revoked.number,
+            edition=context.gate.editions.number,
         )
 
     def _last(self, draft: Announcement) -> int:

@@ -162,7 +162,6 @@ class StorageNode:
         core = StoragePeer(
             self.me,
             self._capacity,
-            self._manifest.rules,
             self._settings,
             self.lookout.view,
             self._holdings,

@@ -88,8 +88,7 @@ class ComputeNode:
         )
         self.me, self.lookout, self.calls = self.member.me, self.member.lookout, self.member.calls
         self._served = LastServed(self.lookout.view.directory, self._manifest.layout)
-        rules = self._manifest.rules
-        self._writer = Writer(rules.shards, rules.quorum, self.lookout.view, _TIMEOUT)
+        self._writer = Writer(self._manifest.layout.shards, self.lookout.view, _TIMEOUT)
         self.worker = Worker(slots, self._writer, self._vouched)
         self._studies: dict[tuple[bytes, int], asyncio.Task[None]] = {}
         self.learn_speed = Throughput(self.clock)

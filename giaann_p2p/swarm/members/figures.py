@@ -59,6 +59,8 @@ class Figures(msgspec.Struct, frozen=True, kw_only=True):
     """Time of this overview, in seconds since 1970."""
     shards: int
     replicas: int
+    edition: int = 0
+    """Number of the edition that the swarm's rules are of; 0 for the manifest."""
     health: Health
 
     @property

@@ -34,8 +34,12 @@ def overview(
     quorum: int,
     now: float,
     silent: Collection[Peer] = (),
+    edition: int = 0,
 ) -> Overview:
-    """Compute the overview of a swarm from its directory; `silent` peers did not answer."""
+    """Compute the overview of a swarm from its directory; `silent` peers did not answer.
+
+    `replicas`, `quorum` and `edition` are the swarm's rules now.
+    """
     owned = {Peer(peer): len(placement.shards_of(Peer(peer))) for peer in placement.peers}
     live = sorted(directory.live(now), key=lambda said: (said.role, said.peer))
     beside = directory.beyond(placement, now)
@@ -56,6 +60,7 @@ def overview(
         now=now,
         shards=layout.shards,
         replicas=replicas,
+        edition=edition,
         health=directory.health(now, placement, replicas, silent),
     )
 

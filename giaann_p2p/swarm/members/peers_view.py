@@ -20,7 +20,7 @@ from giaann_p2p.swarm.members.placement import Placement
 from giaann_p2p.swarm.members.standing import Standing
 from giaann_p2p.swarm.wire.admission import Admission
 from giaann_p2p.swarm.wire.identity import Peer
-from giaann_p2p.swarm.wire.manifest import Manifest
+from giaann_p2p.swarm.wire.manifest import Manifest, Rules
 from giaann_p2p.swarm.wire.record import ROLES, Announcement, sets_of
 
 _SPARE = 64
@@ -41,15 +41,16 @@ class PeersView:
         me: Peer,
         swarm_id: bytes,
         layout: Layout,
-        replicas: int,
+        rules: Callable[[], Rules],
         admission: Admission | None = None,
         standing: Standing | None = None,
     ) -> None:
+        """Begin with an empty view; `rules` returns those of the newest edition known here."""
         self.me = me
         self.admission = admission
         self.standing = Standing(me) if standing is None else standing
         self.directory = Directory(swarm_id, layout, admission=admission)
-        self._layout, self._replicas = layout, replicas
+        self._layout, self._rules = layout, rules
         self._record_time: Callable[[], float] | None = None
         self._placed: tuple[int, Placement] | None = None
         self._ready_at, self._ready = -1, dict[int, list[Peer]]()
@@ -93,10 +94,16 @@ class PeersView:
         me: Peer,
         manifest: Manifest,
         admission: Admission,
+        rules: Callable[[], Rules],
         standing: Standing | None = None,
     ) -> Self:
         """Return the view of a peer of the swarm with this manifest."""
-        return cls(me, manifest.swarm_id, manifest.layout, manifest.replicas, admission, standing)
+        return cls(me, manifest.swarm_id, manifest.layout, rules, admission, standing)
+
+    @property
+    def rules(self) -> Rules:
+        """The swarm's rules by the newest edition that this peer knows."""
+        return self._rules()
 
     def set_record_time(self, time: Callable[[], float]) -> None:
         """Let records expire by this clock from now on, whatever `now` later calls pass."""
@@ -112,8 +119,11 @@ class PeersView:
         return self._looked_at
 
     def version(self, now: float) -> int:
-        """Return a number that changes whenever the members or the shards that they hold change."""
-        return self.directory.version(self._at(now))
+        """Return a number that changes whenever what placement rests on changes.
+
+        That is the members, the shards that they hold, and the swarm's rules.
+        """
+        return self._version(self._at(now))
 
     def members(self, now: float) -> Mapping[Peer, int]:
         """Return the storage peers that take part in placement, with their capacities in bytes."""
@@ -127,11 +137,14 @@ class PeersView:
         """Return which peers own which shard; the same object until the version changes."""
         return self._placement(self._at(now))
 
+    def _version(self, at: float) -> int:
+        return self.directory.version(at) + self.rules.edition  # neither ever gets lower
+
     def _placement(self, at: float) -> Placement:
-        version = self.directory.version(at)
+        version, rules = self._version(at), self.rules
         if self._placed is None or self._placed[0] != version:
             members, named = dict(self.directory.members(at)), self.directory.named(at)
-            made = placed(members, self._layout.shards, self._replicas, named)
+            made = placed(members, rules.shards, rules.replicas, named, rules.founded)
             self._placed = version, made
         return self._placed[1]
 
@@ -144,7 +157,7 @@ class PeersView:
         cannot make writers push to any number of peers.
         """
         at = self._at(now)
-        version = self.directory.version(at)
+        version = self._version(at)
         if self._beside[0] != version:
             found, before = self._found_beside(at), self._beside[1]
             self._beside = version, before if _are_equal(found, before) else found
@@ -152,7 +165,7 @@ class PeersView:
 
     def _found_beside(self, at: float) -> dict[Peer, Shards]:
         placement = self._placement(at)
-        left = np.full(self._layout.shards, self._replicas)
+        left = np.full(self._layout.shards, self.rules.replicas)
         found: dict[Peer, Shards] = {}
         beyond = self.directory.beyond(placement, at)
         for peer in sorted(beyond, key=lambda peer: (-self.standing.seconds(peer), peer)):
@@ -255,14 +268,15 @@ class PeersView:
         shard could discredit its keepers.
         """
         now = self._heard_at
-        version = self.directory.version(now)
+        version = self._version(now)
         if self._wrong is None or self._wrong[0] != version:
             named = {by: told for by, told in self.named(now).items() if self.stands(by)}
             self._wrong = version, self._barred_by(named, now) if named else frozenset()
         return self._wrong[1]
 
     def _barred_by(self, named: Named, now: float) -> frozenset[Peer]:
-        placement = Placement.of(self.members(now), self._layout.shards, self._replicas)
+        rules = self.rules
+        placement = Placement.of(self.members(now), rules.shards, rules.replicas, rules.founded)
         return frozenset().union(*excluded(placement, named).values())
 
     def kept(self, now: float) -> Mask:

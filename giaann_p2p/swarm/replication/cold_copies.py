@@ -48,7 +48,7 @@ class ColdCopies:
     """The cold copies of one peer. Its orders are queued, and the store does one at a time."""
 
     def __init__(self, shared: Shared) -> None:
-        self._settings, self._quorum = shared.settings, shared.rules.quorum
+        self._settings, self._shared = shared.settings, shared
         self._replicas, self._others = shared.replicas, shared.others
         self._held, self._deeds = shared.held, shared.writes
         self._under_way = set[int]()
@@ -110,7 +110,7 @@ class ColdCopies:
     def _offered(self, now: float) -> list[Action]:
         """Bring back from cold copies the shards that had too few ready replicas for too long."""
         few = [n for n in self._held.cold.copies if not self._replicas.holds(n)]
-        few = [n for n in few if self._ready(n, now) < self._quorum]
+        few = [n for n in few if self._ready(n, now) < self._shared.rules.quorum]
         self._few_since = {n: self._few_since.get(n, now) for n in few}
         due = [n for n, since in self._few_since.items() if now - since >= self._settings.offer]
         for shard in due:
@@ -140,7 +140,7 @@ class ColdCopies:
 
     def _is_spare(self, copy: Cold, now: float) -> bool:
         ready = self._others.ready(copy.shard, now)
-        return sum(map(self._others.keeps, ready)) >= self._quorum
+        return sum(map(self._others.keeps, ready)) >= self._shared.rules.quorum
 
     def _is_full(self) -> bool:
         """Return whether the cold copies exceed their budget of disk space."""

@@ -62,7 +62,7 @@ class Pushes:
 
         `capacity` is the memory that the peer offers for shards, in bytes.
         """
-        self._shards = shared.rules.shards
+        self._shards = shared.replicas.shards
         self._replicas, self._others, self._held = shared.replicas, shared.others, shared.held
         self._checks, self._calls, self._writes = (
             shared.delta_checks,

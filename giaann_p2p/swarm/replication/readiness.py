@@ -3,8 +3,9 @@
 1. A replica is ready at once if it has every chunk that a replica that serves reads, ready or
    draining, reported recently.
 2. If no peer has the shard ready, the shard becomes ready with the chunks that a quorum of its
-   owners has, `patience` seconds after the first lookup of the directory. A peer that never found
-   the directory knows no other peers, so its replicas never become ready this way.
+   owners has, `patience` seconds after the first lookup of the directory. In a swarm that has
+   raised its number of replicas, it takes more owners (`Rules.begin`). A peer that never found the
+   directory knows no other peers, so its replicas never become ready this way.
 3. In case 2 the chunks of cold copies must come first. This peer merges its own copy of the shard.
    If another peer that answers has a copy, this peer waits until that copy is offered, for up to
    `patience` plus `offer` seconds.
@@ -24,7 +25,7 @@ class Readiness:
     """Decides when each syncing replica of one peer becomes ready."""
 
     def __init__(self, shared: Shared, cooling: ColdCopies) -> None:
-        self._settings, self._quorum = shared.settings, shared.rules.quorum
+        self._settings, self._shared = shared.settings, shared
         self._replicas, self._others = shared.replicas, shared.others
         self._reports, self._cold_copies = shared.reports, cooling
         self._begun = shared.begun
@@ -44,7 +45,8 @@ class Readiness:
             return False
         owners = self._replicas.owners(shard)
         others = [peer for peer in owners if peer != self._replicas.me]
-        return may_begin(mine, words, others, min(self._quorum, len(owners)))
+        rules = self._shared.rules
+        return may_begin(mine, words, others, min(rules.begin, len(owners)))
 
     def has_waited(self, now: float) -> bool:
         """Return whether `patience` seconds have passed since start and first directory lookup."""

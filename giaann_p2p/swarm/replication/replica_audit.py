@@ -84,7 +84,7 @@ class ReplicaAudit:
         """Number of accusations made or withdrawn so far, counting each pair of peer and shard."""
         self.audits = 0
         """Number of audits begun so far."""
-        self._settings, self._copies = shared.settings, shared.rules.replicas
+        self._settings, self._shared = shared.settings, shared
         self._replicas, self._others, self._reports = shared.replicas, shared.others, shared.reports
         self._pending_calls, self._weighing = shared.calls, shared.weighings
         self._secret = shared.secret
@@ -235,7 +235,7 @@ class ReplicaAudit:
                     self._name(peer, shard, audit.begun)
 
     def _is_backed(self, case: _Case) -> bool:
-        return 1 + len(case.same) >= majority(self._copies)
+        return 1 + len(case.same) >= majority(self._shared.rules.replicas)
 
     def _name(self, peer: Peer, shard: int, now: float) -> None:
         shards = self._named.setdefault(peer, {})

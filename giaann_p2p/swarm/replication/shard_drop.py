@@ -31,7 +31,7 @@ class ShardDrop:
         self, shared: Shared, cooling: ColdCopies, readiness: Readiness, handover: HandoverProof
     ) -> None:
         self._replicas, self._others, self._held = shared.replicas, shared.others, shared.held
-        self._rules, self._settings = shared.rules, shared.settings
+        self._shared, self._settings = shared, shared.settings
         self._writes, self._reports = shared.writes, shared.reports
         self._cooling, self._readiness, self._handover = cooling, readiness, handover
 
@@ -58,7 +58,7 @@ class ShardDrop:
         owners, shown = self._replicas.owners(shard), self._handover.shown(shard, mine, now)
         if not shown >= {*owners}:
             return False
-        words, quorum = self._readiness.words(shard, now, TRIAL), self._rules.quorum
+        words, quorum = self._readiness.words(shard, now, TRIAL), self._shared.rules.quorum
         if not covered(mine, words, owners, quorum, now - self._settings.word_counts):
             return False
         standing = self._others.standing_members(now) - {self._replicas.me}
@@ -77,7 +77,7 @@ class ShardDrop:
         The result is None if there are fewer owners than a quorum.
         """
         owners, words = self._replicas.owners(shard), self._readiness.words(shard, now)
-        if len(owners) < self._rules.quorum:
+        if len(owners) < self._shared.rules.quorum:
             return None
         covering = [peer for peer in owners if peer in words and mine <= words[peer].chunks]
         beside = self._others.standing_members(now).intersection(self._ready_with(shard, mine, now))

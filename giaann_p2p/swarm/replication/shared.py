@@ -46,7 +46,6 @@ class Shared:
     def __init__(
         self,
         settings: Settings,
-        rules: Rules,
         replicas: Replicas,
         others: PeersView,
         held: Held,
@@ -55,7 +54,7 @@ class Shared:
         begun: float,
     ) -> None:
         """Begin at time `begun`; `secret` is up to 64 random bytes that only this peer knows."""
-        self.settings, self.rules, self.replicas = settings, rules, replicas
+        self.settings, self.replicas = settings, replicas
         self.others, self.held, self.delta_checks = others, held, delta_checks
         self.secret, self.begun = secret, begun
         self.reports = PeerReports()
@@ -63,3 +62,8 @@ class Shared:
         self.weighings = PendingCalls[ShardFingerprints, Action]()
         self.writes = PendingWrites()
         self.bulk = BulkCalls(settings.call_timeout, self.calls)
+
+    @property
+    def rules(self) -> Rules:
+        """The swarm's rules now; they may change while the peer runs (see `edition`)."""
+        return self.others.rules

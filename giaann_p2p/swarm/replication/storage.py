@@ -46,6 +46,7 @@ from giaann_p2p.swarm.wire.withdrawal_filter import Search, WithdrawalFilter
 class _PlacedOn(NamedTuple):
     """The inputs of a placement; `standing` affects only what is held beside the owners."""
 
+    rules: Rules
     members: Mapping[Peer, int]
     named: Named
     standing: frozenset[Peer]
@@ -58,7 +59,6 @@ class StoragePeer:
         self,
         me: Peer,
         capacity: int,
-        rules: Rules,
         settings: Settings,
         others: PeersView,
         held: Held,
@@ -71,11 +71,11 @@ class StoragePeer:
 
         `secret` is up to 64 random bytes that only this peer knows.
         """
-        self.me, self.rules, self.settings = me, rules, settings
-        self.replicas = Replicas(me, rules.shards, on_disk.tolist())
+        self.me, self.settings = me, settings
+        self.replicas = Replicas(me, others.rules.shards, on_disk.tolist())
         self.leaving = False
         self._capacity, self._others, self._held = capacity, others, held
-        shared = Shared(settings, rules, self.replicas, others, held, delta_checks, secret, now)
+        shared = Shared(settings, self.replicas, others, held, delta_checks, secret, now)
         self.reports, self._calls = shared.reports, shared.calls
         self._deeds, self._weighings = shared.writes, shared.weighings
         self._downloads = ShardDownloads(shared, of_shard(capacity), self._hurry)
@@ -92,7 +92,7 @@ class StoragePeer:
         self._drop = ShardDrop(shared, self.cooling, self._readiness, self._handover)
         self._loss_watch = LossWatch(shared, self._readiness)
         self.known = self._loss_watch.known
-        self._placed_on = _PlacedOn({}, {}, frozenset())
+        self._placed_on = _PlacedOn(others.rules, {}, {}, frozenset())
         self._looked_at = -1, False, frozenset[Peer]()
         self._announced: object = None
 
@@ -198,13 +198,14 @@ class StoragePeer:
             members[self.me] = self._capacity
             standing |= {self.me}
         named = self._others.named(now)
-        before, placed_on = self._placed_on, _PlacedOn(members, named, standing)
+        rules, before = self._others.rules, self._placed_on
+        placed_on = _PlacedOn(rules, members, named, standing)
         if not members or placed_on == before:
             return []
         self._placed_on = placed_on
-        placement = placed(members, self.rules.shards, self.rules.replicas, named)
+        placement = placed(members, rules.shards, rules.replicas, named, rules.founded)
         beside = held_beside(self.me, placement, members, standing, named)
-        are_same = (members, named) == (before.members, before.named)
+        are_same = placed_on._replace(standing=before.standing) == before
         if are_same and beside == self.replicas.beside:
             return []
         begun = self.replicas.place(placement, now, beside)

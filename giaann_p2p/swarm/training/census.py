@@ -39,10 +39,8 @@ class Census:
     `timeout` is that of a call, in seconds.
     """
 
-    def __init__(
-        self, job: bytes, shards: int, quorum: int, others: PeersView, timeout: float
-    ) -> None:
-        self._job, self._shards, self._quorum = job, shards, quorum
+    def __init__(self, job: bytes, shards: int, others: PeersView, timeout: float) -> None:
+        self._job, self._shards = job, shards
         self._others, self._timeout = others, timeout
         self._calls = PendingCalls[Message | None, Call]()
         self._asking: set[Peer] = set()
@@ -51,6 +49,10 @@ class Census:
         self._placement: Owned | None = None
         self._owners: dict[int, _Owners] = {}  # by shard, under `_placement`
         self._told: dict[int, dict[Peer, BitMap]] = {shard: {} for shard in range(shards)}
+
+    @property
+    def _quorum(self) -> int:
+        return self._others.rules.quorum
 
     @property
     def committed(self) -> BitMap | None:
@@ -66,12 +68,13 @@ class Census:
         chunks that any owner of any shard has. If so many owners of some shard have not answered
         that they could be a quorum, all chunks are returned. One shard alone proves nothing,
         because the peers that took a chunk may no longer own the shard, and its present owners may
-        have been cut off.
+        have been cut off. The quorum is the manifest's, by which a worker commits that does not
+        know the newest edition yet.
         """
         found = BitMap()
         for shard, told in self._told.items():
             owners = self._owners.get(shard)
-            if owners is None or len(told) <= len(owners.all) - self._quorum:
+            if owners is None or len(told) <= len(owners.all) - self._others.rules.least_quorum:
                 return chunks.copy()
             found |= reduce(or_, told.values(), BitMap())
         return found & chunks

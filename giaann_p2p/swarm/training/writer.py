@@ -98,12 +98,11 @@ class Writer:
     def __init__(
         self,
         shards: int,
-        quorum: int,
         others: PeersView,
         timeout: float,
         few: int = FEW_BYTES,
     ) -> None:
-        self._shards, self._quorum, self._timeout = shards, quorum, timeout
+        self._shards, self._timeout = shards, timeout
         self._others, self._few = others, few
         self._apart, self._uplink = CourierBackoff(), Uplink()
         self._calls = PendingCalls[Message | None, WriteAction]()
@@ -119,7 +118,7 @@ class Writer:
         if (job, chunk) in self._chunks:
             return []
         new = self._chunks[job, chunk] = PushedChunk(
-            job, chunk, cut, seal, self._shards, self._quorum
+            job, chunk, cut, seal, self._shards, self._others.rules.quorum
         )
         new.placed(self._others.placement(now), self._others.beside(now))
         if self._has_replicas([*new.lacking.values()]):

@@ -50,6 +50,8 @@ MAY_ASK: Mapping[type[Message], Rights] = {
     messages.AskRelease: _ANY,
     messages.AskRevoked: _ANY,
     messages.RevokedIs: _ANY,
+    messages.AskEdition: _ANY,
+    messages.EditionIs: _ANY,
     messages.AskOrphans: _ASKING,
     messages.AskRecords: _ANY,
 }

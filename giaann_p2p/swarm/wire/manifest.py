@@ -48,13 +48,34 @@ class Versions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Rules(NamedTuple):
-    """The part of a manifest that decides where updates go and when they count."""
+    """The rules that decide where updates go and when they count (see `edition`)."""
 
     shards: int
     replicas: int = 3
     """Number of peers that own each shard."""
     quorum: int = 2
     """Number of replicas that must have an update durably before it counts."""
+    founded: int = 0
+    """Number of peers that own each shard by the manifest; 0 if it is `replicas`."""
+    first_quorum: int = 0
+    """The quorum by the manifest; 0 if it is `quorum`."""
+    edition: int = 0
+    """Number of the edition that these rules are of."""
+
+    @property
+    def least_quorum(self) -> int:
+        """The lowest number of replicas that may have an update which counts by some edition."""
+        return self.first_quorum or self.quorum
+
+    @property
+    def begin(self) -> int:
+        """Number of owners that must be there to become ready with what they have.
+
+        It counts only where no peer has a shard ready, as after a restart of the whole swarm. At
+        least one of so many has each update that counts, if any two quorums of the manifest meet.
+        """
+        do_meet = self.least_quorum >= usual_quorum(self.founded or self.replicas)
+        return max(self.quorum, self.replicas - self.least_quorum + 1) if do_meet else self.quorum
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -82,7 +103,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     def __post_init__(self) -> None:
         if not self.quorum:
-            msgspec.structs.force_setattr(self, "quorum", self.replicas // 2 + 1)
+            msgspec.structs.force_setattr(self, "quorum", usual_quorum(self.replicas))
         rules = {
             f"name must have 1 to {_MOST_NAME} printable characters": (
                 1 <= len(self.name) <= _MOST_NAME and self.name.isprintable()
@@ -143,11 +164,6 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         return found
 
     @property
-    def rules(self) -> Rules:
-        """The number of shards, replicas and a quorum."""
-        return Rules(self.layout.shards, self.replicas, self.quorum)
-
-    @property
     def swarm_id(self) -> bytes:
         """The swarm's id: the 32-byte hash of its manifest."""
         return swarm_id_of(self.to_bytes())
@@ -179,6 +195,11 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
                 f"{_OTHER_RELEASE}"
             )
         return found
+
+
+def usual_quorum(replicas: int) -> int:
+    """Return the usual write quorum: a majority of the replicas, so that any two quorums meet."""
+    return replicas // 2 + 1
 
 
 def swarm_id_of(data: bytes) -> bytes:

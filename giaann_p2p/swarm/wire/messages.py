@@ -390,6 +390,21 @@ class RevokedIs(Message, frozen=True, tag="revoked"):
     revoked: bytes
 
 
+class AskEdition(Message, frozen=True, tag="edition?"):
+    """Request for the newest edition of the swarm's rules, if it is newer than `number`."""
+
+    number: Annotated[int, msgspec.Meta(ge=0)]
+
+
+class EditionIs(Message, frozen=True, tag="edition"):
+    """An edition of the swarm's rules, encoded (see `swarm.wire.edition`).
+
+    It answers `AskEdition`, and is empty if the sender has no newer one. It is also sent unasked.
+    """
+
+    edition: bytes
+
+
 class AskRecords(Message, frozen=True, tag="records?"):
     """Request for the directory's records of one role, for a client that is no node of the DHT."""
 
@@ -490,6 +505,8 @@ AnyMessage = (
     | ReleaseIs
     | AskRevoked
     | RevokedIs
+    | AskEdition
+    | EditionIs
     | Refusal
     | AskProof
     | Proof

@@ -178,6 +178,9 @@ class Announcement(
     """Shards that the peer remembers but that no peer known to it has whole."""
     anchor: _Link = NO_ANCHOR
     """The end of the chain of the record's pulses."""
+    edition: _Word = 0
+    """Number of the newest edition of the swarm's rules that the peer has. It is left out of the
+    encoding while it is 0, so that releases that know no editions read the record."""
 
     @property
     def key(self) -> Key:
@@ -213,7 +216,7 @@ def signed(identity: Identity, announcement: Announcement) -> bytes:
     """
     if announcement.peer != identity.peer:
         raise UsageError(f"{identity} cannot sign for {name_of(announcement.peer)}")
-    body = msgspec.msgpack.encode(announcement)
+    body = _encoded(announcement)
     try:
         _check(_decoded(body))
     except RecordError as error:
@@ -223,7 +226,7 @@ def signed(identity: Identity, announcement: Announcement) -> bytes:
 
 def signed_as(identity: Identity, announcement: Announcement) -> bytes:
     """Return a signed record without checking its content, so that tests can send invalid ones."""
-    body = msgspec.msgpack.encode(announcement)
+    body = _encoded(announcement)
     return joined(Pulse(0, announcement.anchor), identity.sign(_KIND, body) + body)
 
 
@@ -342,6 +345,12 @@ def bucket_of(peer: Peer, buckets: int = BUCKETS) -> int:
 def place_of(swarm_id: bytes, role: Role, bucket: int) -> str:
     """Return the name of a part of the directory, from which its DHT key is derived."""
     return f"giaann/{to_text(swarm_id)}/{role}/{bucket}"
+
+
+def _encoded(announcement: Announcement) -> bytes:
+    if announcement.edition:
+        return msgspec.msgpack.encode(announcement)
+    return msgspec.msgpack.encode(msgspec.structs.astuple(announcement)[:-1])
 
 
 @lru_cache(maxsize=64)  # one process may run several peers, which all read the same records

@@ -117,11 +117,11 @@ def _anti_entropy(peers: int, records: list[bytes]) -> float:
     store = Store.in_memory(SPEC, layout)
     store.hold(mine.tolist())
     store.apply([Update(JOB, at, mine, EMPTY) for at in range(_PUSHES)])
-    around = PeersView(me, SWARM, layout, REPLICAS)
+    around = PeersView(me, SWARM, layout, lambda: Rules(shards, REPLICAS))
     around.directory = _merged(records, shards)
     delta_checks = DeltaChecks.of(SPEC, layout, anything)
     peer = StoragePeer(
-        me, members(peers)[me], Rules(shards), settings, around, store, mine, delta_checks, NOW, b""
+        me, members(peers)[me], settings, around, store, mine, delta_checks, NOW, b""
     )
     answers = Answers(store, lambda _: ReplicaState.READY)
 

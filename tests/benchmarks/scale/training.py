@@ -20,6 +20,7 @@ from giaann_p2p.swarm.replication.delta_checks import DeltaChecks
 from giaann_p2p.swarm.training.writer import Committed, Writer
 from giaann_p2p.swarm.wire.actions import Call
 from giaann_p2p.swarm.wire.identity import Peer
+from giaann_p2p.swarm.wire.manifest import Rules
 from giaann_p2p.swarm.wire.message import Message
 from giaann_p2p.swarm.wire.messages import Carried, Carry, Fetched, Push, Pushed, PushFrom
 from giaann_p2p.swarm.wire.messages import encode as encoded
@@ -123,7 +124,7 @@ def pushed(peers: int, sentences: int) -> Pushes:
 
 def said(placed: Placement, lesson: Lesson) -> Iterator[tuple[Call, Message]]:
     """Yield what a writer asks to bring a chunk to its holders, and their answers."""
-    writer = Writer(lesson.layout.shards, QUORUM, _Around(placed), 4.0)
+    writer = Writer(lesson.layout.shards, _Around(placed), 4.0)
     acts = [*writer.push(JOB, 0, lesson.cut, lesson.seal, 0.0)]
     is_committed = False
     while acts:
@@ -151,6 +152,7 @@ class _Around:
 
     def __init__(self, placed: Placement) -> None:
         self._placed = placed
+        self.rules = Rules(len(placed.owner_matrix), placed.replicas, QUORUM)
 
     def placement(self, now: float) -> Placement:
         return self._placed

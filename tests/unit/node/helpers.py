@@ -32,6 +32,7 @@ from giaann_p2p.store.store import Store
 from giaann_p2p.store.update import Update
 from giaann_p2p.swarm.members.peers_view import PeersView
 from giaann_p2p.swarm.replication.settings import Settings
+from giaann_p2p.swarm.wire.edition import rules_of
 from giaann_p2p.swarm.wire.identity import Identity
 from giaann_p2p.swarm.wire.manifest import Manifest
 from giaann_p2p.swarm.wire.messages import Push
@@ -247,7 +248,7 @@ class Client:
         loop = asyncio.get_running_loop()
         self.clock = Clock(lambda: EPOCH + loop.time(), loop.time)
         self.transport = town.transport(self.me)
-        around = PeersView(self.me, MANIFEST.swarm_id, LAYOUT, MANIFEST.replicas)
+        around = PeersView(self.me, MANIFEST.swarm_id, LAYOUT, lambda: rules_of(MANIFEST, None))
         self.lookout = Lookout(
             town.board.view(self.me),
             around,

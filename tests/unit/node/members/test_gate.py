@@ -8,13 +8,16 @@ from giaann_p2p.errors import DiskError, TokenError
 from giaann_p2p.net.errors import Reason, Refused
 from giaann_p2p.node.members.gate import Gate
 from giaann_p2p.swarm.wire import messages
+from giaann_p2p.swarm.wire.edition import Edition
 from giaann_p2p.swarm.wire.identity import Identity, Peer
 from giaann_p2p.swarm.wire.manifest import Manifest
 from giaann_p2p.swarm.wire.messages import (
     AskDigests,
+    AskEdition,
     AskManifest,
     AskRecords,
     AskRevoked,
+    EditionIs,
     ManifestIs,
     RecordsAre,
     RevokedIs,
@@ -135,3 +138,45 @@ def test_the_list_of_the_last_time_is_where_it_begins() -> None:
     assert one.admission.revoked.number == 1
     assert kept == []
     assert "revoked" in transport.doors[-1](MEMBER.peer, TOKEN)
+
+
+def edition(number: int, replicas: int) -> bytes:
+    return Edition.signed(FOUNDER, CLOSED.swarm_id, number, replicas).to_bytes()
+
+
+def test_a_newer_edition_of_the_rules_is_kept_before_it_counts() -> None:
+    kept, changes = list[tuple[bytes, int]](), list[int]()
+    one = Gate(
+        CLOSED,
+        Transport(),  # type: ignore[arg-type]
+        clock=lambda: NOW,
+        keep_edition=lambda data: kept.append((data, one.rules().replicas)),
+    )
+    one.on_edition(lambda: changes.append(one.rules().replicas))
+    assert one.answer(AskEdition(0)) == EditionIs(b"")
+    assert one.answer(EditionIs(edition(2, 5))) == EditionIs(b"")
+    assert (kept, changes) == ([(edition(2, 5), 3)], [5])
+    assert one.answer(AskEdition(1)) == EditionIs(edition(2, 5))
+    assert one.answer(AskEdition(2)) == EditionIs(b"")
+    assert one.answer(EditionIs(edition(1, 9))) == EditionIs(b"")  # it is older
+    assert isinstance(one.answer(EditionIs(edition(3, 4))), messages.Refusal)
+    assert isinstance(one.answer(EditionIs(b"rubbish")), messages.Refusal)
+    assert (len(kept), changes, one.rules().replicas) == (1, [5], 5)
+
+
+def test_an_edition_that_cannot_be_kept_counts_all_the_same() -> None:
+    def full(data: bytes) -> None:
+        raise DiskError("the disk is full")
+
+    one = Gate(CLOSED, Transport(), clock=lambda: NOW, keep_edition=full)  # type: ignore[arg-type]
+    assert one.learn_edition(edition(1, 4))
+    assert one.rules().replicas == 4
+
+
+def test_the_edition_of_the_last_time_counts_from_the_start() -> None:
+    one, _, _ = gate()
+    one.recall_edition(None)
+    one.recall_edition(b"rubbish")
+    assert one.rules().edition == 0
+    one.recall_edition(edition(4, 6))
+    assert one.rules()[:2] == (CLOSED.layout.shards, 6)

@@ -27,6 +27,7 @@ from giaann_p2p.node.members.presence import Presence
 from giaann_p2p.node.options import Options
 from giaann_p2p.swarm.members.peers_view import PeersView
 from giaann_p2p.swarm.wire.identity import SIGNATURE_BYTES, Identity, Peer, name_of
+from giaann_p2p.swarm.wire.manifest import Rules
 from giaann_p2p.swarm.wire.pulse import (
     BARE_BYTES,
     LINK_BYTES,
@@ -73,7 +74,7 @@ class Place:
         loop = asyncio.get_running_loop()
         self.clock = Clock(lambda: EPOCH, loop.time)
         self.board = MemoryBoard(random.Random(0))
-        self.around = PeersView(ME.peer, MANIFEST.swarm_id, LAYOUT, 3)
+        self.around = PeersView(ME.peer, MANIFEST.swarm_id, LAYOUT, lambda: Rules(LAYOUT.shards))
         self.restarted: list[Peer] = []
         self.ready = ALL
         view = self.board.view(ME.peer)

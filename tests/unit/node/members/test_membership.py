@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from giaann_p2p.errors import TokenError, UsageError
+from giaann_p2p.errors import EditionError, TokenError, UsageError
 from giaann_p2p.net.hive.key_file import open_key_file
 from giaann_p2p.node.members import membership
 from giaann_p2p.node.members.membership import Membership, TokenIssuer, needs, usual_folder_in
@@ -170,3 +170,39 @@ def test_in_an_open_swarm_a_founder_vouches_for_machines_that_it_knows(boot: Pat
     (boot / "manifest.json").write_bytes(manifest.to_bytes())
     token = TokenIssuer(boot).given(OTHER.peer, Rights.COMPUTE | Rights.STANDING, UNTIL)
     assert Admission(manifest).vouches(OTHER.peer, token.to_bytes(), NOW)
+
+
+def test_the_founder_raises_the_number_of_replicas_one_edition_after_the_other(
+    boot: Path, tmp_path: Path
+) -> None:
+    issuer = TokenIssuer(boot)
+    assert issuer.editions.number == 0
+    assert issuer.rules_with(3) == issuer.editions.rules
+    assert issuer.rules_with(5)[1:3] == (5, 3)
+    assert issuer.editions.number == 0  # nothing is signed yet
+    assert issuer.reshard(4).number == 1
+    assert issuer.reshard(5).number == 2
+    assert TokenIssuer(boot).editions.rules.replicas == 5
+    with pytest.raises(EditionError, match="give 6 to 64, not 4"):
+        issuer.reshard(4)
+    (boot / "founder.key").unlink()
+    with pytest.raises(TokenError, match="only the swarm's founder can raise the number of repl"):
+        issuer.reshard(6)
+
+
+def test_a_crash_while_an_edition_is_saved_leaves_the_old_one(
+    boot: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    issuer = TokenIssuer(boot)
+    issuer.reshard(4)
+
+    def torn(self: Path, target: Path) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Path, "replace", torn)
+    with pytest.raises(KeyboardInterrupt):
+        issuer.reshard(5)
+    assert issuer.editions.rules[1] == 4
+    monkeypatch.undo()
+    assert issuer.reshard(5).number == 2
+    assert issuer.editions.rules[1] == 5

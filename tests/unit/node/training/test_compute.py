@@ -12,6 +12,7 @@ from giaann_p2p.swarm.wire.identity import Peer
 from giaann_p2p.swarm.wire.manifest import Manifest
 from giaann_p2p.swarm.wire.message import Message
 from giaann_p2p.swarm.wire.messages import (
+    AskEdition,
     AskManifest,
     AskRecords,
     AskRelease,
@@ -186,10 +187,9 @@ def test_what_it_cannot_do_is_refused_in_words() -> None:
         for chunk, sentences in ((1, ["w" * 20_480]), (2, TEXT)):
             assert await leader.ask(Learn(JOB, chunk, sentences)) == LearnAck()
         assert await leader.ask(Learn(JOB, 3, TEXT)) == Refusal("no slot is free")
+        answered = Learn | Ask | AskManifest | AskRecords | AskRelease | AskRevoked | AskEdition
         for message in MESSAGES:
-            if not isinstance(
-                message, Learn | Ask | AskManifest | AskRecords | AskRelease | AskRevoked
-            ):
+            if not isinstance(message, answered):
                 assert isinstance(await leader.ask(message), Refusal)
         with pytest.raises(PeerError):
             await leader.visitor.transport.call(shop.me, b"\xff no message", timeout=5)

@@ -10,7 +10,7 @@ from giaann_p2p.swarm.members.peers_view import PeersView
 from giaann_p2p.swarm.members.standing import DAY, FOUNDING, Standing
 from giaann_p2p.swarm.wire.admission import Admission
 from giaann_p2p.swarm.wire.identity import Identity, Peer
-from giaann_p2p.swarm.wire.manifest import Manifest
+from giaann_p2p.swarm.wire.manifest import Manifest, Rules
 from giaann_p2p.swarm.wire.pulse import pulse_of
 from giaann_p2p.swarm.wire.record import FRONT_BYTES, Announcement, signed
 from giaann_p2p.swarm.wire.shardset import packed
@@ -22,6 +22,7 @@ NOW = 1_800_000_000
 SWARM = bytes(range(32))
 ONE, TWO, THREE = (Identity.from_seed(bytes([number]) * 32) for number in (1, 2, 3))
 NOBODY: tuple[int, ...] = ()
+RULES = Rules(SHARDS, 2)
 
 
 def record(
@@ -50,7 +51,8 @@ class Seeing(PeersView):
     """A view that notes who began anew."""
 
     def __init__(self) -> None:
-        super().__init__(ONE.peer, SWARM, LAYOUT, 2)
+        super().__init__(ONE.peer, SWARM, LAYOUT, lambda: self.rules_now)
+        self.rules_now = RULES
         self.restarted: list[Peer] = []
 
     def tell(self, *records: bytes, now: float = NOW) -> None:
@@ -182,7 +184,9 @@ OLD = Standing(ONE.peer, seen={ONE.peer: 100 * DAY, THREE.peer: 10 * DAY})
 
 def seeing(manifest: Manifest) -> PeersView:
     admission = Admission(manifest)
-    return PeersView(ONE.peer, manifest.swarm_id, LAYOUT, 2, admission, copy.deepcopy(OLD))
+    return PeersView(
+        ONE.peer, manifest.swarm_id, LAYOUT, lambda: RULES, admission, copy.deepcopy(OLD)
+    )
 
 
 def computing(manifest: Manifest, identity: Identity, token: bytes = b"") -> bytes:
@@ -215,9 +219,8 @@ def test_an_author_is_a_newcomer_unless_it_stands_or_somebody_vouches_for_it() -
 def test_in_a_young_swarm_all_may_teach_and_newcomers_keep_nothing() -> None:
     manifest = Manifest.founded(ONE, "town", layout=LAYOUT)
     for age, is_young in ((FOUNDING - 1, True), (FOUNDING, False)):
-        one = PeersView.of(
-            ONE.peer, manifest, Admission(manifest), Standing(ONE.peer, seen={THREE.peer: age})
-        )
+        book = Standing(ONE.peer, seen={THREE.peer: age})
+        one = PeersView.of(ONE.peer, manifest, Admission(manifest), lambda: RULES, book)
         assert one.may_teach(TWO.peer) is is_young
         assert not one.stands(TWO.peer)
 
@@ -265,7 +268,7 @@ def test_a_compute_peer_that_is_there_for_a_day_stands() -> None:
 
 def test_a_book_that_is_given_is_kept_though_nobody_is_in_it() -> None:
     book = Standing(ONE.peer)
-    assert PeersView(ONE.peer, SWARM, LAYOUT, 2, standing=book).standing is book
+    assert PeersView(ONE.peer, SWARM, LAYOUT, lambda: RULES, standing=book).standing is book
 
 
 def test_who_was_let_into_a_swarm_of_members_is_no_newcomer() -> None:
@@ -300,3 +303,17 @@ def test_records_go_by_their_own_time_whatever_a_caller_says() -> None:
         assert then != now
     assert seen(late, NOW) == seen(NOW)
     assert seen(NOW, late) == seen(late)
+
+
+def test_a_newer_edition_of_the_rules_counts_at_the_next_look() -> None:
+    one = Seeing()
+    one.tell(*(record(peer, ready=tuple(range(SHARDS))) for peer in (ONE, TWO, THREE)))
+    before, version = one.placement(NOW), one.version(NOW)
+    assert sum(map(len, one.beside(NOW).values())) == SHARDS  # two of three own each shard
+    one.rules_now = Rules(SHARDS, 3, 2, founded=2, edition=1)
+    assert one.version(NOW) > version
+    after = one.placement(NOW)
+    assert (after.replicas, after.founded) == (3, 2)
+    for shard in range(SHARDS):
+        assert after.owners(shard)[:2] == before.owners(shard)
+    assert one.beside(NOW) == {}  # all own all now

@@ -1,5 +1,7 @@
 """A storage peer as a whole: ready, draining, dropped, released, told."""
 
+from hashlib import sha256
+
 import numpy as np
 import pytest
 
@@ -551,3 +553,32 @@ def test_who_is_found_wrong_is_told_to_everybody() -> None:
             side.answer(call, Proof(question.shards, [b"?" * 32] * many), later)
     told = side.told(Announce)[-1].wrong
     assert {peer: some.tolist() for peer, some in told.items()} == {C: ALL}
+
+
+def test_a_peer_takes_what_a_newer_edition_gives_it_and_keeps_what_it_has() -> None:
+    """Placed anew with two replicas, A would own 0 and 2."""
+    others = [Peer(sha256(bytes([0, 8, number])).digest()) for number in range(5)]
+    around = Around(A, *others)
+    side = Side(A, around, store([]), rules=Rules(SHARDS, 1, 1))
+    side.tick(NOW)
+    assert side.store.shards.tolist() == [1]
+    around.rules = Rules(SHARDS, 2, 2, founded=1, first_quorum=1, edition=1)
+    around.changes += 1
+    side.tick(NOW + 1)
+    assert side.store.shards.tolist() == [0, 1]
+    assert not side.told(Drop)
+
+
+@pytest.mark.parametrize(("there", "is_ready"), [((B, C), False), ((B, C, D), True)])
+def test_with_more_replicas_than_at_first_more_owners_begin(
+    there: tuple[Peer, ...], is_ready: bool
+) -> None:
+    """A chunk that two of the first three owners took may be at none of three of five."""
+    around = Around(A, B, C, D, Peer(b"E" * 32))
+    rules = Rules(SHARDS, 5, 3, founded=3, first_quorum=2, edition=1)
+    side = Side(A, around, store(ALL, (0,)), rules=rules)
+    side.tick(NOW)
+    for peer in there:
+        word(side, peer, "s", NOW + SETTINGS.patience)
+    side.tick(NOW + SETTINGS.patience)
+    assert states(side.core.replicas) == ("rrrr" if is_ready else "ssss")

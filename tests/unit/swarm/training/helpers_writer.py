@@ -3,6 +3,7 @@
 from giaann_p2p.store.layout import Shards
 from giaann_p2p.swarm.training.writer import FEW_BYTES, Committed, WriteAction, Writer
 from giaann_p2p.swarm.wire.actions import Call
+from giaann_p2p.swarm.wire.manifest import Rules
 from giaann_p2p.swarm.wire.message import Message
 from giaann_p2p.swarm.wire.messages import Carry, Push, PushFrom
 from giaann_p2p.swarm.wire.shardset import packed, unpacked
@@ -18,7 +19,8 @@ class Writing:
 
     def __init__(self, *members: bytes, few: int = FEW_BYTES, quorum: int = 2) -> None:
         self.around = Around(*map(type(A), members))
-        self.writer = Writer(SHARDS, quorum, self.around, 4.0, few)
+        self.around.rules = Rules(SHARDS, 3, quorum)
+        self.writer = Writer(SHARDS, self.around, 4.0, few)
         self.calls: list[Call] = []
         self.committed: list[Committed] = []
         self.sent: list[int] = []

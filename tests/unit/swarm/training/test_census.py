@@ -9,6 +9,7 @@ from giaann_p2p.store.applied import Applied
 from giaann_p2p.swarm.training.census import Census
 from giaann_p2p.swarm.wire.actions import Call
 from giaann_p2p.swarm.wire.identity import Peer
+from giaann_p2p.swarm.wire.manifest import Rules
 from giaann_p2p.swarm.wire.message import Message
 from giaann_p2p.swarm.wire.messages import Compare, Compared, Pushed, Refusal
 from giaann_p2p.swarm.wire.shardset import packed, unpacked
@@ -51,7 +52,8 @@ class Counting:
 
     def __init__(self, *members: Peer, quorum: int = 2) -> None:
         self.around = Around(*members)
-        self.census = Census(JOB, SHARDS, quorum, self.around, 4.0)
+        self.around.rules = Rules(SHARDS, 3, quorum)
+        self.census = Census(JOB, SHARDS, self.around, 4.0)
         self.calls: list[Call] = []
 
     def tick(self, now: float = NOW) -> list[Peer]:
@@ -388,3 +390,15 @@ def test_what_was_told_is_left_as_it_is() -> None:
     assert found == BitMap([1])
     found |= BitMap([2])
     assert one.committed == [1]
+
+
+def test_a_worker_that_knows_an_earlier_edition_is_not_taken_for_a_liar() -> None:
+    """Two took its chunk, a quorum by the manifest; by the newest edition, three have to."""
+    one = Counting(A, B, C, D)
+    one.around.rules = Rules(SHARDS, 4, 3, founded=3, first_quorum=2, edition=1)
+    one.tick()
+    for peer in (A, B):
+        one.answer(peer, same())
+    assert known(one, 1) == [1]  # C and D may have it
+    one.answer(C, same())
+    assert known(one, 1) == []

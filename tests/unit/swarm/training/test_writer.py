@@ -12,6 +12,7 @@ from giaann_p2p.swarm.members.placement import Placement
 from giaann_p2p.swarm.training import writer
 from giaann_p2p.swarm.training.writer import FEW_BYTES, Committed, Writer
 from giaann_p2p.swarm.wire.actions import Call, Reply
+from giaann_p2p.swarm.wire.manifest import Rules
 from giaann_p2p.swarm.wire.message import Message
 from giaann_p2p.swarm.wire.messages import (
     MOST_BYTES,
@@ -439,6 +440,7 @@ def test_the_longest_push_fits_into_a_message(more: int) -> None:
     """So does the answer with what is fetched of it, which has the same rows and seal."""
     placement = Placement.of(dict.fromkeys([A, B], 1), MOST_SHARDS, 1)
     around = Around(A, B)
+    around.rules = Rules(MOST_SHARDS, 1, 1)
     around.placement = lambda now: placement  # type: ignore[method-assign]
     seal = Seal(bytes(MOST_WORDS), bytes(1 << 17), bytes(1 << 18))
     most = writer._MOST_ROWS - seal.size
@@ -447,7 +449,7 @@ def test_the_longest_push_fits_into_a_message(more: int) -> None:
     def cut(numbers: Shards) -> bytes:
         return bytes(most + more if len(numbers) == own else most)
 
-    one = Writer(MOST_SHARDS, 1, around, 4.0)
+    one = Writer(MOST_SHARDS, around, 4.0)
     calls = one.push(JOB, WITHDRAWN - 2, cut, lambda _: seal, NOW)
     push = next(call.message for call in calls if isinstance(call, Call) and call.peer == A)
     assert isinstance(push, Push)

@@ -265,3 +265,11 @@ def test_who_is_wrong_of_most_shards_is_named_first_and_no_more_than_fit() -> No
     assert sum(len(one.shards) for one in named) <= most_bytes(1 << 14)
     few = {peer: np.array([at], np.uint16) for at, peer in enumerate(PEERS)}
     assert [one.peer for one in namings(few, layout)] == sorted(PEERS)[:MOST_NAMED]
+
+
+def test_releases_that_know_no_editions_read_a_record_of_the_manifests_rules() -> None:
+    body = signed(ONE, PLAIN)[PULSE_BYTES + 64 :]
+    assert len(msgspec.msgpack.decode(body)) == len(FIELDS) - 1
+    for number in (0, 7):
+        said = msgspec.structs.replace(PLAIN, edition=number)
+        assert read(signed(ONE, said), NOW, SWARM, LAYOUT) == said

@@ -1,4 +1,4 @@
-"""News of who is revoked: fetched from whoever has them."""
+"""News of who is revoked, and of the rules: fetched from whoever has them."""
 
 import asyncio
 import logging
@@ -9,18 +9,28 @@ import pytest
 
 from giaann_p2p.net.clock import run
 from giaann_p2p.net.errors import Unreachable
+from giaann_p2p.node.members.founder_news import EditionNews, RevokedNews
 from giaann_p2p.node.members.gate import Gate
-from giaann_p2p.node.members.revoking import Revoking
+from giaann_p2p.swarm.wire.edition import Edition
 from giaann_p2p.swarm.wire.identity import Identity, Peer
 from giaann_p2p.swarm.wire.manifest import Manifest
 from giaann_p2p.swarm.wire.message import Message
-from giaann_p2p.swarm.wire.messages import AskRevoked, Refusal, RevokedIs, decode, encode
+from giaann_p2p.swarm.wire.messages import (
+    AskEdition,
+    AskRevoked,
+    EditionIs,
+    Refusal,
+    RevokedIs,
+    decode,
+    encode,
+)
 from giaann_p2p.swarm.wire.revoked import Revoked
 
 FOUNDER, ME, A, B = (Identity.from_seed(bytes([number]) * 32) for number in range(1, 5))
 CLOSED = Manifest.founded(FOUNDER, "club", admission="token")
 FIRST = Revoked(CLOSED.swarm_id).next(FOUNDER, {A.peer})
 SECOND = FIRST.next(FOUNDER, {A.peer, B.peer})
+EDITION = Edition.signed(FOUNDER, CLOSED.swarm_id, 2, 5).to_bytes()
 
 
 class Around:
@@ -34,7 +44,8 @@ class Around:
         self.whole.set()
         self.gate = Gate(CLOSED, self, b"", lambda: 1.8e9)  # type: ignore[arg-type]
         log = logging.getLogger("giaann.test")
-        self.revoking = Revoking(self.gate, self, self, log)  # type: ignore[arg-type]
+        self.revoking = RevokedNews(self.gate, self, self, log)  # type: ignore[arg-type]
+        self.editions = EditionNews(self.gate, self, self, log)  # type: ignore[arg-type]
 
     def time(self) -> float:
         return 1.8e9
@@ -43,11 +54,11 @@ class Around:
         pass
 
     def live(self, now: float) -> list[Any]:
-        return [SimpleNamespace(peer=peer, revoked=number) for peer, number in self.says.items()]
+        return [SimpleNamespace(peer=peer, revoked=n, edition=n) for peer, n in self.says.items()]
 
     async def call(self, peer: Peer, body: bytes, *, timeout: float) -> bytes:  # noqa: ASYNC109
         question = decode(body)
-        assert isinstance(question, AskRevoked)
+        assert isinstance(question, AskRevoked | AskEdition)
         self.asked.append((peer, question.number))
         if peer not in self.answers:
             raise Unreachable("gone")
@@ -109,5 +120,26 @@ def test_it_looks_again_and_again() -> None:
         assert number_of(around) == 1
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
+
+    run(main())
+
+
+@pytest.mark.parametrize(
+    "answer", [None, Refusal("no"), EditionIs(b""), EditionIs(b"rubbish"), RevokedIs(b"")]
+)
+def test_a_newer_edition_is_fetched_once_from_who_has_it(answer: Message | None) -> None:
+    async def main() -> None:
+        answers: dict[Peer, Message] = {A.peer: EditionIs(EDITION)}
+        if answer is not None:
+            answers[B.peer] = answer
+        around = Around({ME.peer: 9, A.peer: 2, B.peer: 1 << 30}, answers)
+        for _ in range(4):
+            await around.editions.look()
+        assert around.asked == [(B.peer, 0), (A.peer, 0)]
+        assert around.gate.rules().replicas == 5
+        around.says[A.peer] = 1
+        await asyncio.sleep(61)
+        await around.editions.look()
+        assert around.asked[2:] == [(B.peer, 2)]
 
     run(main())

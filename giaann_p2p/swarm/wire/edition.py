@@ -1,0 +1,173 @@
+"""Editions: how the founder changes a swarm's rules while the swarm runs.
+
+The manifest never changes, but some of its numbers may grow. An edition says what they are now. So
+far that is the number of replicas. Edition 0 stands for the manifest itself.
+
+1. The founder signs each edition and numbers it. The newest edition that a peer knows counts, and
+   is complete, so a peer needs no earlier one. Any peer may pass an edition on.
+2. Numbers only grow: an edition with fewer replicas than the manifest, or than the edition that a
+   peer knows, is refused. So owners by an earlier edition are among those by a later one (see
+   `placement`), peers on different editions may talk, and nothing has to be taken back.
+3. The quorum grows with the replicas where two quorums of the manifest always meet. Otherwise a
+   chunk might count because of two owners, while a reader believes two others that lack it; and
+   two liars among more owners could vouch for what no honest owner has. Where quorums of the
+   manifest need not meet, because the founder wanted it so, the quorum stays.
+4. Updates may have been committed by any earlier edition, by as few owners as the manifest wants.
+   So after a restart of all owners, so many must be there that one has each such update.
+5. An edition of a later format is refused, not half understood. The peer goes on with the edition
+   that it knows, until it runs a release that reads the new one.
+"""
+
+from typing import Annotated
+
+import msgspec
+
+from giaann_p2p.errors import EditionError
+from giaann_p2p.swarm.wire.identity import SIGNATURE_BYTES, Identity, verified
+from giaann_p2p.swarm.wire.manifest import MOST_REPLICAS, Manifest, Rules, usual_quorum
+
+FORMAT = 1
+"""Version of the encoding. Another one may add the number of shards, and columns to be cut."""
+MOST_BYTES = 512
+"""Maximum length of an encoded edition, in bytes."""
+MOST_NUMBER = 1 << 32
+_KIND = "edition"
+_OTHER_RELEASE = "install the release of giaann-p2p that the founder uses"
+
+_SwarmId = Annotated[bytes, msgspec.Meta(min_length=32, max_length=32)]
+_Signature = Annotated[bytes, msgspec.Meta(max_length=SIGNATURE_BYTES)]
+
+
+class Edition(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    """One edition of a swarm's rules, signed by the founder."""
+
+    format: Annotated[int, msgspec.Meta(ge=1, le=1 << 16)]
+    swarm_id: _SwarmId
+    number: Annotated[int, msgspec.Meta(ge=1, lt=MOST_NUMBER)]
+    replicas: Annotated[int, msgspec.Meta(ge=1, le=MOST_REPLICAS)]
+    """Number of peers that own each shard."""
+    signature: _Signature = b""
+
+    @classmethod
+    def read(cls, data: bytes, manifest: Manifest) -> "Edition":
+        """Decode and verify an edition; EditionError says what is wrong."""
+        if len(data) > MOST_BYTES:
+            raise EditionError(f"an edition has at most {MOST_BYTES} bytes, not {len(data):,}")
+        found = _decoded(data)
+        if found.swarm_id != manifest.swarm_id:
+            raise EditionError("this edition is another swarm's")
+        if found.to_bytes() != data:
+            raise EditionError("the edition is not in its canonical encoding")
+        if not verified(manifest.founder, _KIND, found.unsigned(), found.signature):
+            raise EditionError("the founder did not sign this edition")
+        if found.replicas < manifest.replicas:
+            raise EditionError(
+                f"edition {found.number} has {found.replicas} replicas, fewer than the "
+                f"{manifest.replicas} of the manifest"
+            )
+        return found
+
+    @classmethod
+    def signed(cls, founder: Identity, swarm_id: bytes, number: int, replicas: int) -> "Edition":
+        """Return an edition with the founder's signature."""
+        draft = cls(FORMAT, swarm_id, number, replicas)
+        return msgspec.structs.replace(draft, signature=founder.sign(_KIND, draft.to_bytes()))
+
+    def unsigned(self) -> bytes:
+        """Return the bytes that the founder signs: the encoding with an empty signature."""
+        return msgspec.structs.replace(self, signature=b"").to_bytes()
+
+    def to_bytes(self) -> bytes:
+        """Return the canonical encoding of this edition."""
+        return msgspec.msgpack.encode(self)
+
+
+class Editions:
+    """The newest edition that one peer knows, and the rules that follow from it.
+
+    Invariant: neither the edition's number nor its replicas ever become lower.
+    """
+
+    def __init__(self, manifest: Manifest) -> None:
+        self.newest: Edition | None = None
+        self.rules = rules_of(manifest, None)
+        """The rules that count now."""
+        self._manifest = manifest
+
+    def __repr__(self) -> str:
+        return f"<Editions: {self.number}, {self.rules.replicas} replicas>"
+
+    @property
+    def number(self) -> int:
+        """The number of the newest edition; 0 for the manifest."""
+        return self.rules.edition
+
+    def is_news(self, data: bytes) -> bool:
+        """Return whether this edition is newer than the newest; EditionError if it is invalid."""
+        found = Edition.read(data, self._manifest)
+        if found.number <= self.number:
+            return False
+        if found.replicas < self.rules.replicas:
+            raise EditionError(
+                f"edition {found.number} has {found.replicas} replicas, fewer than the "
+                f"{self.rules.replicas} of edition {self.number}"
+            )
+        return True
+
+    def learn(self, data: bytes) -> bool:
+        """Adopt an edition if it is newer than the newest; return whether it was.
+
+        EditionError if it is invalid, or takes replicas back.
+        """
+        if not self.is_news(data):
+            return False
+        self.newest = Edition.read(data, self._manifest)
+        self.rules = rules_of(self._manifest, self.newest)
+        return True
+
+    def to_bytes(self) -> bytes:
+        """Return the newest edition's encoding; empty for edition 0."""
+        return self.newest.to_bytes() if self.newest is not None else b""
+
+    def next(self, founder: Identity, replicas: int) -> Edition:
+        """Return the next edition, with more replicas; EditionError if they are no more."""
+        now = self.rules.replicas
+        if not now < replicas <= MOST_REPLICAS:
+            raise EditionError(
+                f"the number of replicas can only grow: give {now + 1} to {MOST_REPLICAS}, not "
+                f"{replicas}"
+            )
+        return Edition.signed(founder, self._manifest.swarm_id, self.number + 1, replicas)
+
+
+def rules_of(manifest: Manifest, edition: Edition | None) -> Rules:
+    """Return the rules of a swarm by an edition; None for edition 0."""
+    replicas = edition.replicas if edition else manifest.replicas
+    quorum = manifest.quorum
+    if quorum >= usual_quorum(manifest.replicas):
+        quorum = max(quorum, usual_quorum(replicas))
+    return Rules(
+        manifest.layout.shards,
+        replicas,
+        quorum,
+        manifest.replicas,
+        manifest.quorum,
+        edition.number if edition else 0,
+    )
+
+
+class _Format(msgspec.Struct, array_like=True):
+    format: int
+
+
+def _decoded(data: bytes) -> Edition:
+    try:
+        number = msgspec.msgpack.decode(data, type=_Format).format
+        if number != FORMAT:
+            raise EditionError(
+                f"the edition has format {number}, but this giaann-p2p reads {FORMAT}; "
+                f"{_OTHER_RELEASE}"
+            )
+        return msgspec.msgpack.decode(data, type=Edition)
+    except (msgspec.MsgspecError, RecursionError) as error:
+        raise EditionError(f"this is not an edition: {error}") from None

@@ -1,0 +1,155 @@
+"""Editions: what the founder signs counts if it is newer, and nothing is taken back."""
+
+from itertools import combinations
+
+import msgspec
+import pytest
+
+from giaann_p2p.errors import EditionError
+from giaann_p2p.store.layout import Layout
+from giaann_p2p.swarm.wire.edition import FORMAT, MOST_BYTES, Edition, Editions, rules_of
+from giaann_p2p.swarm.wire.identity import Identity
+from giaann_p2p.swarm.wire.manifest import MOST_REPLICAS, Manifest, Rules
+
+FOUNDER, STRANGER = (Identity.from_seed(bytes([n]) * 32) for n in (1, 2))
+MANIFEST = Manifest.founded(FOUNDER, "town", layout=Layout(shards=16))
+OTHER = Manifest.founded(FOUNDER, "city", layout=Layout(shards=16))
+
+
+def signed(
+    number: int = 1, replicas: int = 4, by: Identity = FOUNDER, swarm: Manifest = MANIFEST
+) -> bytes:
+    return Edition.signed(by, swarm.swarm_id, number, replicas).to_bytes()
+
+
+def framed(*fields: object) -> bytes:
+    """Sign fields that are not even an edition."""
+    body = msgspec.msgpack.encode([*fields, b""])
+    return msgspec.msgpack.encode([*fields, FOUNDER.sign("edition", body)])
+
+
+def test_edition_zero_is_the_manifest() -> None:
+    editions = Editions(MANIFEST)
+    assert editions.rules == Rules(16, 3, 2, 3, 2)
+    assert (editions.number, editions.to_bytes()) == (0, b"")
+    assert repr(editions) == "<Editions: 0, 3 replicas>"
+
+
+def test_the_newest_edition_counts() -> None:
+    editions = Editions(MANIFEST)
+    assert editions.learn(signed(2, 5))
+    assert editions.rules == Rules(16, 5, 3, 3, 2, 2)
+    assert not editions.learn(signed(1, 4))
+    assert not editions.learn(signed(2, 5))
+    assert editions.to_bytes() == signed(2, 5)
+    assert editions.learn(signed(7, 5))
+    assert editions.number == 7
+
+
+def test_no_edition_takes_replicas_back() -> None:
+    editions = Editions(MANIFEST)
+    assert editions.learn(signed(1, 6))
+    with pytest.raises(EditionError, match="edition 2 has 5 replicas, fewer than the 6 of edition"):
+        editions.learn(signed(2, 5))
+    assert editions.to_bytes() == signed(1, 6)
+    with pytest.raises(EditionError, match="has 2 replicas, fewer than the 3 of the manifest"):
+        Editions(MANIFEST).learn(signed(1, 2))
+
+
+@pytest.mark.parametrize(
+    ("data", "says"),
+    [
+        (b"", "this is not an edition"),
+        (b"\xff" * 40, "this is not an edition"),
+        (b"\x91" * 400, "this is not an edition"),
+        (bytes(MOST_BYTES + 1), "at most 512 bytes, not 513"),
+        (signed(by=STRANGER), "the founder did not sign"),
+        (signed(swarm=OTHER), "another swarm's"),
+        (signed()[:-1] + b"?", "the founder did not sign"),
+        (signed() + b"?", "this is not an edition"),
+        (framed(FORMAT + 1, MANIFEST.swarm_id, 1, 4), "has format 2, but this giaann-p2p reads 1"),
+        (framed(FORMAT + 1, "all else is different"), "has format 2, but this giaann-p2p reads 1"),
+        (framed(FORMAT, MANIFEST.swarm_id, 0, 4), "this is not an edition"),
+        (framed(FORMAT, MANIFEST.swarm_id, 1 << 32, 4), "this is not an edition"),
+        (framed(FORMAT, MANIFEST.swarm_id, 1, MOST_REPLICAS + 1), "this is not an edition"),
+        (framed(FORMAT, MANIFEST.swarm_id, 1, 4, 5), "this is not an edition"),
+        (signed().replace(b"\x04\xc4", b"\xcc\x04\xc4"), "not in its canonical encoding"),
+    ],
+)
+def test_what_is_no_edition_of_the_founder_changes_nothing(data: bytes, says: str) -> None:
+    editions = Editions(MANIFEST)
+    with pytest.raises(EditionError, match=says):
+        editions.learn(data)
+    assert editions.rules == rules_of(MANIFEST, None)
+
+
+def test_the_signature_covers_all_that_an_edition_says() -> None:
+    known = msgspec.msgpack.decode(signed())
+    for at, other in ((1, OTHER.swarm_id), (2, 2), (3, 5)):
+        fields = [*known]
+        fields[at] = other
+        with pytest.raises(EditionError):
+            Editions(MANIFEST).learn(msgspec.msgpack.encode(fields))
+
+
+def test_an_edition_is_small() -> None:
+    assert len(signed((1 << 32) - 1, MOST_REPLICAS)) <= 120
+
+
+@pytest.mark.parametrize(
+    ("founded", "wanted", "replicas", "quorum"),
+    [
+        (1, 0, 3, 2),
+        (2, 0, 3, 2),
+        (3, 0, 4, 3),
+        (3, 0, 5, 3),
+        (3, 3, 4, 3),
+        (3, 3, 7, 4),
+        (4, 0, 64, 33),
+        (3, 1, 9, 1),  # the founder wanted quorums that need not meet
+        (4, 2, 9, 2),
+    ],
+)
+def test_the_quorum_grows_where_quorums_of_the_manifest_meet(
+    founded: int, wanted: int, replicas: int, quorum: int
+) -> None:
+    manifest = Manifest.founded(FOUNDER, "town", replicas=founded, quorum=wanted)
+    edition = Edition.signed(FOUNDER, manifest.swarm_id, 1, replicas)
+    rules = rules_of(manifest, edition)
+    assert (rules.replicas, rules.quorum, rules.founded) == (replicas, quorum, founded)
+
+
+def test_where_quorums_need_not_meet_as_few_owners_begin_as_at_first() -> None:
+    manifest = Manifest.founded(FOUNDER, "town", replicas=3, quorum=1)
+    assert rules_of(manifest, None).begin == 1
+    assert rules_of(manifest, Edition.signed(FOUNDER, manifest.swarm_id, 1, 9)).begin == 1
+    assert (Rules(16).begin, Rules(16, 3, 3).begin, Rules(16, 4, 3).begin) == (2, 3, 3)
+
+
+@pytest.mark.parametrize("founded", range(1, 6))
+@pytest.mark.parametrize("more", range(4))
+def test_owners_that_may_begin_have_what_any_earlier_edition_committed(
+    founded: int, more: int
+) -> None:
+    manifest = Manifest.founded(FOUNDER, "town", replicas=founded)
+    editions = [
+        None,
+        *(Edition.signed(FOUNDER, manifest.swarm_id, n, founded + n) for n in range(1, more + 1)),
+    ]
+    now = rules_of(manifest, editions[-1])
+    for edition in editions:
+        then = rules_of(manifest, edition)
+        for having in combinations(range(then.replicas), then.quorum):
+            for there in combinations(range(now.replicas), now.begin):
+                assert {*having} & {*there}
+
+
+def test_the_next_edition_has_more_replicas_and_the_next_number() -> None:
+    editions = Editions(MANIFEST)
+    first = editions.next(FOUNDER, 4)
+    assert (first.number, first.replicas) == (1, 4)
+    assert editions.learn(first.to_bytes())
+    assert editions.next(FOUNDER, 9).number == 2
+    for replicas in (3, 4, MOST_REPLICAS + 1):
+        with pytest.raises(EditionError, match=f"give 5 to 64, not {replicas}"):
+            editions.next(FOUNDER, replicas)
