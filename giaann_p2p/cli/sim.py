@@ -49,6 +49,9 @@ Newcomers = Annotated[
         "--newcomers", help="Large storage peers join at once, take all shards, and vanish."
     ),
 ]
+Reshard = Annotated[
+    bool, typer.Option("--reshard", help="The founder raises the number of replicas twice.")
+]
 
 
 def _seeds(text: str) -> list[int]:
@@ -89,6 +92,7 @@ def sim(
     ] = 25,
     hostile: Hostile = 0,
     newcomers: Newcomers = False,
+    reshard: Reshard = False,
     profile: Annotated[Profile, typer.Option(help="What the swarm learns.")] = Profile.WORDS,
     workers: Annotated[int, typer.Option(min=0, help="Processes; 0: one per core.")] = 0,
     trace: Annotated[bool, typer.Option("--trace", help="Print every event, a line each.")] = False,
@@ -103,6 +107,7 @@ def sim(
     and peers that come and go. Then all faults end, and everything must be there.
     With --newcomers peers join, take over, and vanish with their disks: nothing may be lost.
     With --hostile some peers lie: no false statement of theirs may be believed.
+    With --reshard each shard must have as many replicas in the end as the last edition says.
     """
     from giaann_p2p.sim.seeds import Size
 
@@ -120,7 +125,7 @@ def sim(
         raise typer.BadParameter("--minutes must be a number")
     if trace and len(wanted) > 1:
         raise typer.BadParameter("--trace is for a single history: name it with --seed")
-    size = Size(storages, clients, computes, minutes, chunks, hostile, newcomers, profile)
+    size = Size(storages, clients, computes, minutes, chunks, hostile, newcomers, profile, reshard)
     _run(wanted, size, workers or os.cpu_count() or 1, trace, keep_going, json_output)
 
 

@@ -53,6 +53,7 @@ class Machine(Node):
         self.identity = Identity.from_seed(random.Random(f"{world.seed} {name}").randbytes(32))
         peer = self.identity.peer
         world.admit(peer, rights)
+        self._edition: bytes | None = None  # the file with the newest edition, on the disk
         around = world.view_of(peer)
         super().__init__(name, peer, world.clock, world.network, world.trace, around, skew)
         self.world = world
@@ -93,6 +94,17 @@ class Machine(Node):
 
         self._happen(self._life, partial(self.loop.do, learn))
 
+    def learn_edition(self, data: bytes) -> None:
+        """Give the node an edition of the swarm's rules; nothing reaches a dead node."""
+
+        def learn() -> None:
+            self.gate.learn_edition(data)
+
+        self._happen(self._life, partial(self.loop.do, learn))
+
+    def _keep_edition(self, data: bytes) -> None:
+        self._edition = data
+
     def die(self) -> None:
         """Kill the machine at once: all tasks of its node are cancelled."""
         super().die()
@@ -101,9 +113,16 @@ class Machine(Node):
 
     def _start(self) -> None:
         token = self.world.token_of(self.peer)
-        self.gate = self.kind_of_gate(self.world.manifest, self.transport, token, lambda: self.now)
+        self.gate = self.kind_of_gate(
+            self.world.manifest,
+            self.transport,
+            token,
+            lambda: self.now,
+            keep_edition=self._keep_edition,
+        )
         revoked = self.world.admission.revoked
         self.gate.recall(revoked.to_bytes() if revoked.number else None)
+        self.gate.recall_edition(self._edition)
         self.node = self.made(
             Context(
                 identity=self.identity,

@@ -23,7 +23,9 @@ class Promises:
         self, lessons: Lessons, replicas: int, quorum: int, peers: Sequence[Holder]
     ) -> None:
         self._peers = peers
-        self._lessons, self._replicas, self._quorum = lessons, replicas, quorum
+        self._lessons, self._quorum = lessons, quorum
+        self.replicas = replicas
+        """The number of ready replicas that each shard must have in the end."""
         self._acked: dict[tuple[Chunk, int], set[Holder]] = {}
         self._durable: dict[Holder, dict[int, set[Chunk]]] = {}
         self.committed: set[Chunk] = set()
@@ -135,7 +137,7 @@ class Promises:
             if state in (ReplicaState.SYNCING, ReplicaState.DRAINING)
         ]
         placed = [peer for peer in ready if not peer.is_beside(shard)]
-        if len(placed) != min(self._replicas, len(there)):
+        if len(placed) != min(self.replicas, len(there)):
             problems.append(f"shard {shard} has {len(placed)} ready replicas")
         sets = [peer.chunks(shard) for peer in ready]
         if any(chunks != sets[0] for chunks in sets):

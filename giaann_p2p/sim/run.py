@@ -8,6 +8,7 @@ from giaann_p2p.sim.client import Client, Habit
 from giaann_p2p.sim.faults import Faults
 from giaann_p2p.sim.hostile import cast
 from giaann_p2p.sim.newcomers import Newcomers
+from giaann_p2p.sim.resharding import Resharding
 from giaann_p2p.sim.swarm import Swarm
 from giaann_p2p.sim.trainer import Trainer
 from giaann_p2p.sim.world import Rules
@@ -49,12 +50,13 @@ def run(
     hostile: int = 0,
     calm: bool = False,
     newcomers: bool = False,
+    reshard: bool = False,
     profile: str = "words",
 ) -> Outcome:
     """Run one history; in a calm one, hostile peers are the only fault.
 
     With `newcomers`, some peers join and vanish; the newcomers of an odd seed stay until they have
-    standing.
+    standing. With `reshard`, the founder raises the number of replicas twice.
     """
     if hostile:
         swarm = cast.founded(seed, hostile, everything, profile)
@@ -68,6 +70,8 @@ def run(
             if newcomers:
                 swarm.promises.may_lose_all_owners = bool(seed % 2)
                 Newcomers(swarm, trouble, old=bool(seed % 2))
+            if reshard:
+                Resharding(swarm, trouble)
         problems = _problems(swarm, trouble, patience, calm)
     except Exception as error:  # noqa: BLE001  (whatever it is, the seed has found it)
         problems = [f"{type(error).__name__}: {error}"]

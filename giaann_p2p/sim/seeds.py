@@ -41,6 +41,8 @@ class Size(NamedTuple):
     """Whether large storage peers join together and vanish; see `newcomers`."""
     profile: str = "words"
     """The profile of the model."""
+    reshard: bool = False
+    """Whether the founder raises the number of replicas; see `resharding`."""
 
 
 class Played(NamedTuple):
@@ -120,6 +122,7 @@ def _play(size: Size, everything: bool, seed: int) -> Played:
         hostile=size.hostile,
         newcomers=size.newcomers,
         profile=size.profile,
+        reshard=size.reshard,
     )
     return Played(outcome, time.perf_counter() - begun)
 

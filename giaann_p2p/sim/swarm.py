@@ -52,5 +52,8 @@ class Swarm(World):
         found = self.promises.check()
         asking: list[Client | Trainer] = [*self.clients, *self.trainers]
         found += [f"{node.name} has chunks left" for node in asking if not node.done]
+        machines = [node for node in [*self.storages, *self.computes] if node.alive]
+        late = [node for node in machines if node.gate.editions.number < self.editions.number]
+        found += [f"{node.name} does not know the newest edition" for node in late]
         leaving = [node for node in self.storages if node.alive and node.core.leaving]
         return found + [f"{node.name} has not left yet" for node in leaving]

@@ -13,6 +13,7 @@ from msgspec import structs
 from giaann_p2p.backoff import Backoff
 from giaann_p2p.errors import GiaannError
 from giaann_p2p.model.delta import total
+from giaann_p2p.node.members import founder_news, gate
 from giaann_p2p.node.replication import storage as node_storage
 from giaann_p2p.node.replication.store_writer import StoreWriter
 from giaann_p2p.store import cold, ledger, state, store
@@ -27,10 +28,12 @@ from giaann_p2p.swarm.replication import (
     pushes,
     release,
     shard_drop,
+    shared,
     storage,
 )
 from giaann_p2p.swarm.training import writer
 from giaann_p2p.swarm.training.pushed_chunk import PushedChunk
+from giaann_p2p.swarm.wire import edition
 from giaann_p2p.swarm.wire.actions import Apply, Reply
 from giaann_p2p.swarm.wire.identity import Peer
 from giaann_p2p.swarm.wire.messages import Carried, Pushed, Read
@@ -329,3 +332,38 @@ WRITER_BUGS = [
     Bug("take a refused write for a success", _take_a_refused_write_for_a_success),
 ]
 """It takes disks that refuse writes to find these."""
+
+
+def _take_an_earlier_edition_for_news(patch: pytest.MonkeyPatch) -> None:
+    def is_news(self: Any, data: bytes) -> bool:
+        return edition.Edition.read(data, self._manifest).number != self.number
+
+    patch.setattr(edition.Editions, "is_news", is_news)
+
+
+def _forget_the_edition_at_a_restart(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(gate.Gate, "recall_edition", lambda self, edition: None)
+
+
+def _never_ask_for_a_newer_edition(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(founder_news.EditionNews, "announced", lambda self, said: 0)
+
+
+def _go_by_the_rules_of_the_start(patch: pytest.MonkeyPatch) -> None:
+    made = shared.Shared.__init__
+
+    def init(self: Any, settings: Any, replicas: Any, others: Any, *more: Any) -> None:
+        rules = others.rules
+        patch.setattr(others, "_rules", lambda: rules)
+        made(self, settings, replicas, others, *more)
+
+    patch.setattr(shared.Shared, "__init__", init)
+
+
+EDITION_BUGS = [
+    Bug("take an earlier edition for news", _take_an_earlier_edition_for_news),
+    Bug("forget the edition at a restart", _forget_the_edition_at_a_restart),
+    Bug("never ask for a newer edition", _never_ask_for_a_newer_edition),
+    Bug("go by the rules of the start", _go_by_the_rules_of_the_start),
+]
+"""It takes a founder that raises the number of replicas to find these."""

@@ -119,7 +119,7 @@ class Forger:
             admission,
             self._place.token,
         )
-        around = PeersView.of(self._me, manifest, admission)
+        around = PeersView.of(self._me, manifest, admission, self._gate.rules)
         self._lookout = Lookout(
             self._board,
             around,
