@@ -32,6 +32,7 @@ _COMMANDS = {
     "solo": "giaann_p2p.cli.solo:app",
     "swarm": "giaann_p2p.cli.swarm:app",
     "token": "giaann_p2p.cli.token:app",
+    "reshard": "giaann_p2p.cli.reshard:reshard",
 }
 """Where each command is, in the order in which the help lists them."""
 app = typer.Typer(

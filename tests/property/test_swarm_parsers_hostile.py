@@ -5,9 +5,10 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from giaann_p2p.errors import MessageError, RecordError, TokenError, UsageError
+from giaann_p2p.errors import EditionError, MessageError, RecordError, TokenError, UsageError
 from giaann_p2p.store.layout import Layout
 from giaann_p2p.swarm.members.directory import Directory
+from giaann_p2p.swarm.wire.edition import Edition
 from giaann_p2p.swarm.wire.identity import Identity
 from giaann_p2p.swarm.wire.link import Link
 from giaann_p2p.swarm.wire.manifest import Manifest
@@ -40,6 +41,7 @@ BODY = RECORD[FRONT_BYTES:]
 DELEGATE, MEMBER = (Identity.from_seed(bytes([number]) * 32) for number in (2, 3))
 TOKEN = founded(PEER, MANIFEST.swarm_id, DELEGATE.peer, Rights.DELEGATE | Rights.CLIENT, NOW)
 TOKEN = TOKEN.given(DELEGATE, MEMBER.peer, Rights.CLIENT, NOW)
+EDITION = Edition.signed(PEER, MANIFEST.swarm_id, 3, 5)
 REVOKED = Revoked(MANIFEST.swarm_id).next(
     PEER,
     {MEMBER.peer, DELEGATE.peer},
@@ -181,3 +183,11 @@ def test_bytes_are_the_list_of_the_revoked_or_refused(data: bytes) -> None:
         assert Revoked.read(data, MANIFEST.swarm_id, PEER.peer) == REVOKED
     except TokenError:
         assert data != REVOKED.to_bytes()
+
+
+@given(edits(EDITION.to_bytes()) | st.binary(max_size=200))
+def test_bytes_are_the_edition_or_refused(data: bytes) -> None:
+    try:
+        assert Edition.read(data, MANIFEST) == EDITION
+    except EditionError:
+        assert data != EDITION.to_bytes()

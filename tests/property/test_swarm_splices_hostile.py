@@ -12,7 +12,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from giaann_p2p.errors import GiaannError, MessageError, RecordError, TokenError, UsageError
+from giaann_p2p.errors import (
+    EditionError,
+    GiaannError,
+    MessageError,
+    RecordError,
+    TokenError,
+    UsageError,
+)
+from giaann_p2p.swarm.wire.edition import Edition
 from giaann_p2p.swarm.wire.identity import Identity
 from giaann_p2p.swarm.wire.link import Link
 from giaann_p2p.swarm.wire.manifest import Manifest
@@ -26,6 +34,7 @@ from tests.helpers_swarm import MESSAGES
 from tests.property.test_swarm_parsers_hostile import (
     ANNOUNCEMENT,
     DELEGATE,
+    EDITION,
     LAYOUT,
     LINK,
     MANIFEST,
@@ -93,6 +102,11 @@ SAID = {
         lambda data: Revoked.read(data, MANIFEST.swarm_id, PEER.peer),
         TokenError,
     ),
+    "edition": Said(
+        {one.to_bytes(): one for one in (EDITION, Edition.signed(PEER, MANIFEST.swarm_id, 4, 7))},
+        lambda data: Edition.read(data, MANIFEST),
+        EditionError,
+    ),
     "link": Said(
         {str(one).encode(): one for one in (LINK, Link(bytes(32), LINK.addresses[::-1]))},
         lambda data: Link.read(data.decode("latin-1")),
@@ -109,12 +123,14 @@ SAID = {
         MessageError,
     ),
 }
-PROVED = ["manifest", "record", "token", "list of the revoked"]
+PROVED = ["manifest", "record", "token", "list of the revoked", "edition"]
 STRANGERS = [
     ELSEWHERE.to_bytes(),
     signed(OTHER, msgspec.structs.replace(OTHERS, swarm_id=bytes(32))),
     Revoked(bytes(32)).next(PEER, {MEMBER.peer}).to_bytes(),
     Revoked(MANIFEST.swarm_id).next(OTHER, {MEMBER.peer}).to_bytes(),
+    Edition.signed(PEER, bytes(32), 3, 5).to_bytes(),
+    Edition.signed(OTHER, MANIFEST.swarm_id, 3, 5).to_bytes(),
 ]
 """Well made, of another swarm or by somebody else."""
 

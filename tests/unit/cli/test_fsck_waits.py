@@ -12,6 +12,7 @@ from giaann_p2p.cli import health
 from giaann_p2p.swarm.members.checkup import Report
 from giaann_p2p.swarm.members.losses import NONE
 from giaann_p2p.swarm.wire.identity import Peer
+from giaann_p2p.swarm.wire.manifest import Rules
 
 A = Peer(bytes(32))
 GOOD = Report(
@@ -49,6 +50,7 @@ class Swarm:
         self.asked = 0
         self.place = SimpleNamespace(transport=None)
         self.manifest = None
+        self.around = SimpleNamespace(rules=Rules(4, 5))
         self._reports = reports
 
     async def join_dht(self) -> None:
@@ -60,8 +62,8 @@ class Swarm:
     def losses(self) -> object:
         return NONE
 
-    async def checked(self, *_: object, losses: object) -> Report:
-        assert losses is NONE
+    async def checked(self, *_: object, losses: object, replicas: int) -> Report:
+        assert (losses, replicas) == (NONE, 5)
         self.asked += 1
         return self._reports[min(self.asked, len(self._reports)) - 1]
 

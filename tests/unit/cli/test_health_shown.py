@@ -298,6 +298,7 @@ def test_an_overview_for_programs() -> None:
         "now": 0.0,
         "shards": 256,
         "replicas": 2,
+        "edition": 0,
         "health": {"least": 2, "mean": 2.0, "under": 0, "lost": 3, "unsettled": 0},
     }
 
@@ -371,3 +372,8 @@ def test_a_report_for_programs() -> None:
     assert told["silent"] == [to_text(A)]
     assert told["damaged"] == [{"shard": 3, "peers": [to_text(B)]}]
     assert msgspec.json.encode(told)
+
+
+def test_the_edition_that_counts_is_shown() -> None:
+    found = msgspec.structs.replace(overview(health()), edition=3, replicas=4)
+    assert "4 replicas of each wanted by edition 3, 2 or more ready" in " ".join(lines(found))

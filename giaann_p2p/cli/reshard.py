@@ -1,0 +1,163 @@
+"""`giaann reshard`: the founder raises a running swarm's number of replicas, by a new edition."""
+
+import asyncio
+import sys
+import time
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from giaann_p2p.cli.link_option import Join, Json
+from giaann_p2p.cli.token import GiversFolder
+from giaann_p2p.errors import UsageError
+from giaann_p2p.swarm.wire.identity import name_of
+from giaann_p2p.terminal import FAILED, say, say_json
+from giaann_p2p.units import readable_bytes
+
+if TYPE_CHECKING:
+    from giaann_p2p.client.session import Session
+    from giaann_p2p.node.members.membership import TokenIssuer
+    from giaann_p2p.swarm.members.reshard_plan import ReshardPlan
+    from giaann_p2p.swarm.wire.identity import Peer
+    from giaann_p2p.swarm.wire.manifest import Rules
+
+_SESSION = 3600
+"""Seconds for which the token of the founder's session is valid."""
+_MOST_NAMED = 4
+
+
+def reshard(
+    replicas: Annotated[
+        int, typer.Option("--replicas", metavar="N", help="Number of peers to own each shard.")
+    ],
+    join: Join,
+    data_dir: GiversFolder,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only show what would change, and what would move.")
+    ] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Raise the number of replicas of each shard while the swarm runs.
+
+    Only the founder can do this, and nobody can take it back. Nothing is moved away:
+    further peers fetch what they are to own. A peer that is away learns of it when it
+    returns. With the present number, the newest edition is sent to all peers again.
+    """
+    from giaann_p2p.node.members.membership import TokenIssuer
+
+    run = _Reshard(TokenIssuer(data_dir), replicas, as_json=as_json)
+    asyncio.run(run.carry_out(join, dry_run=dry_run, asks=not yes))
+
+
+class _Reshard:
+    """One run of `giaann reshard`: its plan, and its report."""
+
+    def __init__(self, giver: "TokenIssuer", replicas: int, *, as_json: bool) -> None:
+        self._giver, self._replicas, self._as_json = giver, replicas, as_json
+
+    async def carry_out(self, join: str, *, dry_run: bool, asks: bool) -> None:
+        """Show the plan, ask, sign and send the edition; typer.Exit if no peer was reached."""
+        from giaann_p2p.client.session import visit
+        from giaann_p2p.swarm.wire.link import Link
+
+        async with visit(Link.read(join), shows=self._shows) as session:
+            await session.join_dht()  # all peers are to hear of it
+            self._catch_up(session)
+            before = self._giver.editions.rules
+            after = self._giver.rules_with(self._replicas)
+            self._check(session, before, after)
+            plan = _planned(session, after)
+            for line in _shown(before, after, plan):
+                self._say(line)
+            heard = peers = 0
+            if not dry_run:
+                if asks and after != before:
+                    await asyncio.to_thread(_ask)
+                heard, peers = await self._send(session, before)
+        if self._as_json:
+            say_json(self._told(before, after, plan) | {"peers": peers, "told": heard})
+        if not dry_run and not heard:
+            raise typer.Exit(FAILED)
+
+    def _shows(self, session: "Peer") -> bytes:
+        return self._giver.shown(session, int(time.time()) + _SESSION)
+
+    def _catch_up(self, session: "Session") -> None:
+        """Exchange the newest edition between the founder's folder and this session."""
+        theirs, ours = session.gate.editions, self._giver.editions
+        if theirs.number > ours.number:
+            self._giver.membership.keep_edition(theirs.to_bytes())
+        elif ours.number > theirs.number:
+            session.gate.learn_edition(ours.to_bytes())
+
+    def _check(self, session: "Session", before: "Rules", after: "Rules") -> None:
+        there = session.overview().storing
+        if after.replicas > max(there, before.replicas):
+            raise UsageError(
+                f"{after.replicas} replicas of a shard need as many storage peers, but "
+                f"{there} are there: start {after.replicas - there} more first"
+            )
+
+    async def _send(self, session: "Session", before: "Rules") -> tuple[int, int]:
+        from giaann_p2p.client.revoking import spread
+        from giaann_p2p.swarm.wire.messages import EditionIs
+
+        if self._replicas > before.replicas:
+            self._giver.reshard(self._replicas)
+        edition = self._giver.editions.to_bytes()
+        if not edition:
+            raise UsageError(f"the swarm has {before.replicas} replicas by its manifest already")
+        heard, peers = await spread(session, EditionIs(edition))
+        number = self._giver.editions.number
+        self._say(f"edition {number}: {heard} of {peers} peers were told")
+        return heard, peers
+
+    def _say(self, line: str) -> None:
+        if not self._as_json:
+            say(line)
+
+    def _told(self, before: "Rules", after: "Rules", plan: "ReshardPlan") -> dict[str, object]:
+        return {
+            "edition": self._giver.editions.number,
+            "replicas": {"before": before.replicas, "after": after.replicas},
+            "quorum": {"before": before.quorum, "after": after.quorum},
+            "copied": plan.gained,
+            "bytes": plan.nbytes,
+            "full": {name_of(one.peer): round(one.share, 3) for one in plan.filled},
+        }
+
+
+def _planned(session: "Session", after: "Rules") -> "ReshardPlan":
+    from giaann_p2p.swarm.members.exclusion import placed
+    from giaann_p2p.swarm.members.reshard_plan import plan_of
+
+    around, now = session.around, session.now
+    members, named = around.members(now), around.named(now)
+    then = placed(members, after.shards, after.replicas, named, after.founded)
+    return plan_of(around.placement(now), then, session.overview())
+
+
+def _shown(before: "Rules", after: "Rules", plan: "ReshardPlan") -> Iterator[str]:
+    """Yield lines that say what would change and move."""
+    yield f"replicas of each shard: {before.replicas} now, {after.replicas} then"
+    if before.quorum != after.quorum:
+        yield f"replicas that make an update count: {before.quorum} now, {after.quorum} then"
+    yield (
+        f"peers would fetch {plan.gained:,} replicas of shards, about "
+        f"{readable_bytes(plan.nbytes)} in memory; less on the wire"
+    )
+    if plan.filled:
+        some = ", ".join(
+            f"{name_of(one.peer)} at {one.share:.0%}" for one in plan.filled[:_MOST_NAMED]
+        )
+        more = len(plan.filled) - _MOST_NAMED
+        yield f"little room is left then: {some}" + (f" and {more} more" if more > 0 else "")
+
+
+def _ask() -> None:
+    """Ask whether to go on; typer.Abort if not, UsageError if there is nobody to ask."""
+    if not sys.stdin.isatty():
+        raise UsageError("this cannot be taken back: give --yes to go on, or --dry-run to look")
+    typer.confirm("This cannot be taken back. Go on?", abort=True, err=True)

@@ -1,0 +1,69 @@
+"""What raising the number of replicas would move: computed before the founder decides on it.
+
+Nobody knows the size of each shard. So a shard counts as large as the mean shard of the peers that
+serve it, by what their records say that they use.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from giaann_p2p.swarm.members.overview import Overview
+from giaann_p2p.swarm.members.placement import Placement
+from giaann_p2p.swarm.wire.identity import Peer
+
+_FULL = 0.9
+"""Share of a peer's capacity above which a plan warns of it."""
+
+
+class Filled(NamedTuple):
+    """A peer that would have little room left."""
+
+    peer: Peer
+    share: float
+    """The share of its capacity that it would use."""
+
+
+class ReshardPlan(NamedTuple):
+    """What would move if a swarm changed to another placement."""
+
+    gained: int
+    """Number of replicas of shards that peers would fetch."""
+    lost: int
+    """Number of replicas that peers would give up."""
+    nbytes: int
+    """Bytes of memory that the further replicas would take at all peers together."""
+    filled: Sequence[Filled]
+    """The peers that would have little room left, fullest first."""
+
+
+def plan_of(before: Placement, after: Placement, found: Overview) -> ReshardPlan:
+    """Return what would move from a placement to another; `found` has what peers use and hold."""
+    sizes = _sizes(before, found)
+    seen = {one.peer: one for one in found.peers if one.role == "storage"}
+    gained = lost = 0
+    nbytes, filled = 0.0, list[Filled]()
+    for peer, moved in before.moves(after).items():
+        gained, lost = gained + len(moved.gains), lost + len(moved.loses)
+        more = float(sizes[moved.gains].sum())
+        nbytes += more
+        one = seen.get(peer)
+        if one is not None and one.capacity and one.used + more > _FULL * one.capacity:
+            filled.append(Filled(peer, (one.used + more) / one.capacity))
+    filled.sort(key=lambda one: (-one.share, one.peer))
+    return ReshardPlan(gained, lost, int(nbytes), filled)
+
+
+def _sizes(placement: Placement, found: Overview) -> "np.ndarray[tuple[int], np.dtype[np.float64]]":
+    """Return an estimate of each shard's bytes; shape [N]."""
+    held = {
+        one.peer: one.used / (one.ready + one.syncing)
+        for one in found.peers
+        if one.role == "storage" and one.ready + one.syncing
+    }
+    sizes = np.zeros(found.shards)
+    for shard in range(found.shards):
+        said = [held[peer] for peer in placement.owners(shard) if peer in held]
+        sizes[shard] = sum(said) / len(said) if said else 0.0
+    return sizes

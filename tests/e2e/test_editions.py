@@ -1,0 +1,87 @@
+"""A running swarm gets a further replica of each shard, and nothing changes but that."""
+
+import asyncio
+import json
+import subprocess
+
+import pytest
+
+from giaann_p2p.client.session import Session, visit
+from giaann_p2p.local.logs import Log
+from giaann_p2p.local.swarm import LocalSwarm
+from giaann_p2p.swarm.wire.edition import Editions
+from giaann_p2p.swarm.wire.link import Link
+from giaann_p2p.swarm.wire.messages import AskEdition, EditionIs, decode, encode
+from tests.cli.conftest import GIAANN
+from tests.e2e.conftest import NewSwarm
+from tests.e2e.material import Wiki
+from tests.e2e.writer import Writer
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(400)]
+PEERS = 5
+WITHIN = 120.0
+RECEIVED = "received edition 1"
+
+
+def test_a_swarm_gets_more_replicas_while_it_runs(new_swarm: NewSwarm) -> None:
+    with new_swarm(storages=PEERS, replicas=2) as swarm:
+        asyncio.run(raised(swarm))
+
+
+async def raised(swarm: LocalSwarm) -> None:
+    async with visit(Link.read(swarm.link)) as visiting:
+        writer = Writer(visiting, Wiki(visiting.manifest.spec, visiting.manifest.layout))
+        await writer.learn()
+        before = await writer.settled(PEERS)
+        assert visiting.overview().replicas == 2  # at first there may be more than these
+
+        planned = await asyncio.to_thread(reshard, swarm, "--dry-run")
+        assert planned["replicas"] == {"before": 2, "after": 3}
+        assert planned["copied"] == visiting.manifest.layout.shards
+        assert (planned["edition"], planned["told"]) == (0, 0)
+        assert visiting.around.rules.edition == 0
+
+        done = await asyncio.to_thread(reshard, swarm, "--yes")
+        assert done["edition"] == 1
+        assert done["told"] == done["peers"] > PEERS
+        await learned(visiting)
+        after = await writer.settled(PEERS)
+        assert after.digest == before.digest
+        found = visiting.overview()
+        assert (found.replicas, found.edition, found.health.unsettled) == (3, 1, 0)
+        assert found.health.least >= 3
+        await writer.learn()
+
+        swarm.restart("storage-1")
+        await asyncio.to_thread(swarm.wait_ready, ["storage-1"], WITHIN)
+        await writer.settled(PEERS)
+        assert [await edition_of(visiting, peer) for peer in visiting.storage_peers()] == [1] * 5
+        assert RECEIVED not in "\n".join(Log(swarm.folder, "storage-1").last(1000))  # from its disk
+
+
+async def learned(visiting: Session) -> None:
+    """Return when this client has heard of the edition from the peers."""
+    async with asyncio.timeout(WITHIN):
+        while True:
+            if visiting.around.rules.edition == 1:
+                return
+            await asyncio.sleep(0.2)
+
+
+def reshard(swarm: LocalSwarm, how: str) -> dict[str, object]:
+    """Have the founder raise the number of replicas; return what the command tells."""
+    founder = "--data-dir", str(swarm.folder.data("bootstrap-1"))
+    command = [*GIAANN, "reshard", "--replicas", "3", "--json", how, "--join", swarm.link, *founder]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=WITHIN, check=False)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+async def edition_of(visiting: Session, peer: bytes) -> int:
+    """Return the number of the edition that a peer has."""
+    message = encode(AskEdition(0))
+    answer = decode(await visiting.place.transport.call(peer, message, timeout=10.0))
+    assert isinstance(answer, EditionIs)
+    found = Editions(visiting.manifest)
+    assert found.learn(answer.edition)
+    return found.number

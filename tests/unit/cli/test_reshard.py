@@ -1,0 +1,186 @@
+"""What a founder is told that raises the number of replicas, and what the swarm is sent."""
+
+import json
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import typer
+
+from giaann_p2p.cli import reshard as command
+from giaann_p2p.cli.reshard import reshard
+from giaann_p2p.client import revoking, session
+from giaann_p2p.errors import EditionError, TokenError, UsageError
+from giaann_p2p.net.hive.key_file import open_key_file
+from giaann_p2p.node.members.membership import TokenIssuer
+from giaann_p2p.swarm.members.overview import Overview, overview
+from giaann_p2p.swarm.wire.edition import Edition, Editions
+from giaann_p2p.swarm.wire.identity import name_of
+from giaann_p2p.swarm.wire.link import Link
+from giaann_p2p.swarm.wire.manifest import Manifest
+from giaann_p2p.swarm.wire.messages import EditionIs
+from tests.helpers_swarm import LAYOUT, SHARDS
+from tests.unit.swarm.members.test_peers_view import NOW, ONE, THREE, TWO, Seeing, record
+
+MIB = 1 << 20
+ALL = tuple(range(SHARDS))
+
+
+class Swarm:
+    """A swarm of three storage peers that is visited, and what it is sent."""
+
+    def __init__(self, manifest: Manifest, monkeypatch: pytest.MonkeyPatch) -> None:
+        editions = Editions(manifest)
+        self.gate = SimpleNamespace(editions=editions, learn_edition=editions.learn)
+        self.around, self.now, self.reached = Seeing(), NOW, 4
+        self.sent: list[bytes] = []
+        self.is_in_dht = False
+        for peer in (ONE, TWO, THREE):
+            self.around.tell(record(peer))
+        own = self.around.placement(NOW).shards_of
+        for peer in (ONE, TWO, THREE):
+            shards = tuple(own(peer.peer).tolist())
+            used = 10 * MIB * len(shards)
+            self.around.tell(record(peer, 2, ready=shards, capacity=55 * MIB, used=used))
+
+        @asynccontextmanager
+        async def visit(link: Link, shows: Callable[[Any], bytes]) -> AsyncIterator[Swarm]:
+            assert shows(ONE.peer) == b""
+            yield self
+
+        async def spread(visiting: Swarm, document: EditionIs) -> tuple[int, int]:
+            self.sent.append(document.edition)
+            return self.reached, 4
+
+        monkeypatch.setattr(session, "visit", visit)
+        monkeypatch.setattr(revoking, "spread", spread)
+
+    async def join_dht(self) -> None:
+        self.is_in_dht = True
+
+    def overview(self) -> Overview:
+        around = self.around
+        placement = around.placement(NOW)
+        return overview(around.directory, LAYOUT, placement, placement.replicas, 2, NOW)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    founder = open_key_file(tmp_path / "founder.key")
+    manifest = Manifest.founded(founder, "town", layout=LAYOUT, replicas=2)
+    (tmp_path / "manifest.json").write_bytes(manifest.to_bytes())
+    return tmp_path
+
+
+@pytest.fixture
+def swarm(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Swarm:
+    return Swarm(TokenIssuer(folder).manifest, monkeypatch)
+
+
+def run(folder: Path, replicas: int = 3, **how: bool) -> None:
+    manifest = TokenIssuer(folder).manifest
+    link = str(Link(manifest.swarm_id, ("/ip4/10.0.0.1/tcp/1/p2p/x",)))
+    reshard(replicas, link, folder, **({"yes": True} | how))
+
+
+def test_what_would_move_is_shown_and_nothing_is_signed(
+    folder: Path, swarm: Swarm, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run(folder, dry_run=True)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "replicas of each shard: 2 now, 3 then"
+    assert lines[1] == (
+        f"peers would fetch {SHARDS} replicas of shards, about 40.0 MiB in memory; less on the wire"
+    )
+    assert len(lines) == 2
+    assert swarm.is_in_dht
+    assert swarm.sent == []
+    assert TokenIssuer(folder).editions.number == 0
+
+
+def test_the_edition_is_signed_kept_and_sent(
+    folder: Path, swarm: Swarm, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run(folder)
+    kept = TokenIssuer(folder).editions
+    assert (kept.number, kept.rules.replicas, swarm.sent) == (1, 3, [kept.to_bytes()])
+    assert capsys.readouterr().out.splitlines()[-1] == "edition 1: 4 of 4 peers were told"
+    run(folder)  # with the same number, the same edition is sent again
+    assert swarm.sent == [kept.to_bytes()] * 2
+
+
+def test_peers_that_would_have_little_room_are_named(
+    folder: Path, swarm: Swarm, capsys: pytest.CaptureFixture[str]
+) -> None:
+    swarm.around.tell(record(ONE, 3, ready=ALL[:2], capacity=41 * MIB, used=20 * MIB))
+    run(folder, dry_run=True, as_json=True)
+    told = json.loads(capsys.readouterr().out)
+    assert told["full"][name_of(ONE.peer)] > 0.9
+    assert told["replicas"] == {"before": 2, "after": 3}
+    assert (told["edition"], told["peers"], told["told"]) == (0, 0, 0)
+    run(folder, dry_run=True)
+    assert "little room is left then: " + name_of(ONE.peer) in capsys.readouterr().out
+
+
+def test_an_edition_that_the_swarm_has_and_the_folder_lacks_is_kept_first(
+    folder: Path, swarm: Swarm
+) -> None:
+    issuer = TokenIssuer(folder)
+    assert issuer.founder is not None
+    theirs = Edition.signed(issuer.founder, issuer.manifest.swarm_id, 6, 2).to_bytes()
+    assert swarm.gate.editions.learn(theirs)
+    run(folder)
+    assert issuer.editions.number == 7
+
+
+@pytest.mark.parametrize(
+    ("replicas", "error", "says"),
+    [
+        (4, UsageError, "4 replicas of a shard need as many storage peers, but 3 are there: sta"),
+        (1, EditionError, "give 3 to 64, not 1"),
+        (65, EditionError, "give 3 to 64, not 65"),
+        (2, UsageError, "the swarm has 2 replicas by its manifest already"),
+    ],
+)
+def test_what_cannot_be_is_told(
+    folder: Path, swarm: Swarm, replicas: int, error: type[Exception], says: str
+) -> None:
+    with pytest.raises(error, match=says):
+        run(folder, replicas)
+    assert (swarm.sent, TokenIssuer(folder).editions.number) == ([], 0)
+
+
+def test_only_the_founder_may(folder: Path, swarm: Swarm) -> None:
+    (folder / "founder.key").unlink()
+    with pytest.raises(TokenError, match="only the swarm's founder"):
+        run(folder)
+
+
+def test_it_fails_if_nobody_was_reached(folder: Path, swarm: Swarm) -> None:
+    swarm.reached = 0
+    with pytest.raises(typer.Exit):
+        run(folder)
+
+
+@pytest.mark.parametrize("answer", [True, False])
+def test_it_asks_first(
+    folder: Path, swarm: Swarm, monkeypatch: pytest.MonkeyPatch, answer: bool
+) -> None:
+    with pytest.raises(UsageError, match="give --yes to go on"):  # a test has no terminal
+        run(folder, yes=False)
+
+    def confirm(text: str, *, abort: bool, err: bool) -> None:
+        if not answer and abort:
+            raise typer.Abort
+
+    monkeypatch.setattr(command.sys, "stdin", SimpleNamespace(isatty=lambda: True))
+    monkeypatch.setattr(command.typer, "confirm", confirm)
+    if answer:
+        run(folder, yes=False)
+    else:
+        with pytest.raises(typer.Abort):
+            run(folder, yes=False)
+    assert len(swarm.sent) == TokenIssuer(folder).editions.number == answer
