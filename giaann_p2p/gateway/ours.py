@@ -24,7 +24,7 @@ from giaann_p2p.swarm.wire.prompt_messages import Cost
 
 async def info(context: Context, request: Request) -> Response:
     """Answer what is served."""
-    return as_json(context.facts)
+    return as_json(context.backend.facts)
 
 
 async def status(context: Context, request: Request) -> Response:

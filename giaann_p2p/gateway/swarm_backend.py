@@ -80,8 +80,16 @@ class SwarmBackend:
             version=__version__,
             training=self._training,
             shards=manifest.layout.shards,
-            replicas=manifest.replicas,
+            replicas=self._replicas,
         )
+
+    @property
+    def _replicas(self) -> int:
+        """The replicas that each shard should have; by the manifest while there is no session."""
+        try:
+            return self._held.session.around.rules.replicas
+        except Unavailable:
+            return self._manifest.replicas
 
     @property
     def lacking(self) -> str:

@@ -22,6 +22,7 @@ from giaann_p2p.sim.lessons import SPEC
 from giaann_p2p.swarm.members.commands import Commands
 from giaann_p2p.swarm.wire.identity import Peer
 from giaann_p2p.swarm.wire.link import Link
+from tests.helpers_swarm import SHARDS
 from tests.unit.gateway.raw import asked
 from tests.unit.gateway.serving import Stub, served
 from tests.unit.swarm.members.test_peers_view import NOW, ONE, TWO, Seeing, record
@@ -42,6 +43,18 @@ def test_a_gateway_is_ready_when_both_kinds_of_peers_are_there() -> None:
     assert backend.lacking == ""
     around.tell(record(TWO, 2, role="compute", capacity=0, slots=1, state="draining"))
     assert backend.lacking == "no compute peer is in this swarm now"
+
+
+def test_the_replicas_that_are_shown_are_those_of_the_newest_edition() -> None:
+    around = Seeing()
+    manifest = SimpleNamespace(
+        name="bees", spec=SPEC, layout=SimpleNamespace(shards=SHARDS), replicas=2
+    )
+    held = SimpleNamespace(session=SimpleNamespace(manifest=manifest, around=around, now=NOW))
+    backend = SwarmBackend(cast(HeldSession, held), training=False)
+    assert backend.facts.replicas == 2
+    around.rules_now = around.rules_now._replace(replicas=5, edition=1)
+    assert backend.facts.replicas == 5
 
 
 def test_what_to_advise_is_looked_up_once_and_not_for_each_prompt(
