@@ -49,6 +49,7 @@ from giaann_p2p.swarm.wire.messages import (
     AskOrphans,
     AskPart,
     AskProof,
+    AskPulses,
     AskRecords,
     AskRelease,
     AskRevoked,
@@ -445,6 +446,7 @@ MESSAGES: list[Message] = [
     AskOrphans(3, 1),
     OrphansAre(3, 2, parts_of({(JOB, 4): bytes(16), (JOB, 9): bytes(16)})),
     AskRecords("compute", 1),
+    AskPulses("compute", 1),
     RecordsAre(2, [b"a record", b"another one"]),
 ]
 """One of each kind."""

@@ -8,7 +8,10 @@ nothing. So a client asks peers for the records in their directories.
    that leaves out records can mislead a client only until the next look.
 2. Records are signed, and each answer is kept apart, as the answers of nodes of the DHT are. An
    answer without a single valid record counts as none.
-3. If nobody answers, the client joins the DHT after all, and uses it from then on: peers of earlier
+3. Looks soon after one that brought all records ask for pulses only, and get whole records only if
+   they are new (see `DirectoryPages`). After anything that could let one be missed, the next look
+   asks for all again (`forget`).
+4. If nobody answers, the client joins the DHT after all, and uses it from then on: peers of earlier
    releases do not know the question.
 """
 
@@ -24,15 +27,18 @@ from giaann_p2p.errors import MessageError, PeerError, UsageError
 from giaann_p2p.net.board import Board
 from giaann_p2p.net.errors import Unreachable
 from giaann_p2p.net.transport import Transport
+from giaann_p2p.swarm.members.directory_pages import NEWS
 from giaann_p2p.swarm.wire.identity import Peer, name_of
 from giaann_p2p.swarm.wire.messages import (
     PAGE_BYTES,
+    AskPulses,
     AskRecords,
     RecordsAre,
     Refusal,
     decode,
     encode,
 )
+from giaann_p2p.swarm.wire.pulse import is_bare
 from giaann_p2p.swarm.wire.record import ROLES, Role
 
 _LOG = logging.getLogger("giaann.client")
@@ -45,6 +51,9 @@ _WITHIN = 2.0
 answer fails no look."""
 _TRIED = 8
 """Number of records of an answer that are verified until one is valid."""
+_FOR_PULSES = NEWS / 2
+"""Seconds after a look for which the next ones ask for pulses. Peers still send whole what came
+meanwhile, also to a client whose question and clock are a little late."""
 Answer = dict[Role, list[bytes]]
 """A peer's records, by role."""
 Joins = Callable[[], AbstractAsyncContextManager[Board]]
@@ -70,6 +79,7 @@ class AskedBoard:
         self._transport, self._link = transport, link
         self._is_valid, self._joins = is_valid, joins
         self._ahead: dict[Role, list[list[bytes]]] = {}  # answers that no look has taken yet
+        self._until = 0.0  # until then looks ask for pulses, by the event loop's clock
         self._dht: Board | None = None
         self._stack = AsyncExitStack()
         self._joining: asyncio.Task[None] | None = None
@@ -85,8 +95,8 @@ class AskedBoard:
     async def begin(self) -> None:
         """Ask the peers of the link; join the DHT if none of them answers."""
         peers = list(self._link)[:_FIRST]
-        if answer := await _first_of([self._answer(peer) for peer in peers]):
-            self._ahead = {role: [answer[role]] for role in ROLES}
+        if answer := await _first_of([self._answer(peer, AskRecords) for peer in peers]):
+            self._took([answer])
         else:
             await self.join_dht()
 
@@ -103,7 +113,8 @@ class AskedBoard:
         return []
 
     def forget(self) -> None:
-        """Let the next look in the DHT return all records; peers that are asked always do."""
+        """Let the next look return all records."""
+        self._until = 0.0
         if self._dht is not None:
             self._dht.forget()
 
@@ -119,8 +130,13 @@ class AskedBoard:
             if not answers:
                 self._join()
                 raise Unreachable("no peer sent its directory; joining the DHT instead")
-            self._ahead = {role: [answer[role] for answer in answers] for role in ROLES}
+            self._took(answers)
         return self._ahead.pop(role)
+
+    def _took(self, answers: list[Answer]) -> None:
+        """Keep answers for the looks."""
+        self._ahead = {role: [answer[role] for answer in answers] for role in ROLES}
+        self._until = asyncio.get_running_loop().time() + _FOR_PULSES
 
     async def close(self) -> None:
         """Leave the DHT, if it was joined."""
@@ -144,13 +160,19 @@ class AskedBoard:
         """Ask some peers at random, and return the answers of all that answer."""
         peers = list({*self._link, *self.known()})
         chosen = random.sample(peers, min(_LATER, len(peers)))
-        answers = await asyncio.gather(*(self._answer(peer) for peer in chosen))
+        are_enough = asyncio.get_running_loop().time() < self._until
+        kind = AskPulses if are_enough else AskRecords
+        answers = await asyncio.gather(*(self._answer(peer, kind) for peer in chosen))
         return [answer for answer in answers if answer is not None]
 
-    async def _answer(self, peer: Peer) -> Answer | None:
-        """Return a peer's records; None if it does not answer, or with no valid record."""
+    async def _answer(self, peer: Peer, kind: type[AskRecords | AskPulses]) -> Answer | None:
+        """Return a peer's records or pulses; None if it does not answer, or with nothing valid.
+
+        Any bare pulse counts as valid: one that is not of a known record has the next look ask for
+        all records.
+        """
         ends = await asyncio.gather(
-            *(self._records(peer, role) for role in ROLES), return_exceptions=True
+            *(self._records(peer, kind, role) for role in ROLES), return_exceptions=True
         )
         found: Answer = {}
         for role, end in zip(ROLES, ends, strict=True):
@@ -161,13 +183,17 @@ class AskedBoard:
                 raise end
             found[role] = end
         some = islice(chain.from_iterable(found.values()), _TRIED)
-        return found if any(map(self._is_valid, some)) else None
+        may_be_bare = kind is AskPulses
+        is_valid = ((may_be_bare and is_bare(one)) or self._is_valid(one) for one in some)
+        return found if any(is_valid) else None
 
-    async def _records(self, peer: Peer, role: Role) -> list[bytes]:
+    async def _records(
+        self, peer: Peer, kind: type[AskRecords | AskPulses], role: Role
+    ) -> list[bytes]:
         """Return a peer's records of a role, page by page; PeerError if it does not send them."""
         found, pages, page = list[bytes](), 1, 0
         while page < pages:
-            question = encode(AskRecords(role, page))
+            question = encode(kind(role, page))
             answer = decode(await self._transport.call(peer, question, timeout=_WITHIN))
             if isinstance(answer, Refusal):
                 raise MessageError(answer.reason)

@@ -28,6 +28,7 @@ from giaann_p2p.swarm.wire.message import Message
 from giaann_p2p.swarm.wire.messages import (
     AskEdition,
     AskManifest,
+    AskPulses,
     AskRecords,
     AskRelease,
     AskRevoked,
@@ -68,7 +69,7 @@ class Gate:
         self._began = self.clock()
         self._changed: list[Callable[[], None]] = []
         self._on_edition: list[Callable[[], None]] = []
-        self._listed: Callable[[AskRecords], Message] = lambda question: _NO_DIRECTORY
+        self._listed: Callable[[AskRecords | AskPulses], Message] = lambda question: _NO_DIRECTORY
         self._guard()
 
     def __repr__(self) -> str:
@@ -86,7 +87,7 @@ class Gate:
         """Return the swarm's rules by the newest edition that this peer knows."""
         return self.editions.rules
 
-    def list_records(self, listed: Callable[[AskRecords], Message]) -> None:
+    def list_records(self, listed: Callable[[AskRecords | AskPulses], Message]) -> None:
         """Answer requests for the records in the directory with `listed` from now on."""
         self._listed = listed
 
@@ -124,7 +125,7 @@ class Gate:
             except EditionError as error:
                 return messages.Refusal(str(error))
             return EditionIs(b"")
-        if isinstance(question, AskRecords):
+        if isinstance(question, AskRecords | AskPulses):
             return self._listed(question)
         return None
 

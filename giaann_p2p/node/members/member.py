@@ -23,7 +23,7 @@ from giaann_p2p.swarm.members.peers_view import PeersView
 from giaann_p2p.swarm.members.standing import Standing
 from giaann_p2p.swarm.wire.identity import Peer, name_of
 from giaann_p2p.swarm.wire.message import Message
-from giaann_p2p.swarm.wire.messages import BUSY, AskRecords, Refusal
+from giaann_p2p.swarm.wire.messages import BUSY, AskPulses, AskRecords, Refusal
 from giaann_p2p.swarm.wire.record import ROLES, Role
 
 _NOT_READ = f"{BUSY}: this peer has not read the directory yet; ask another one"
@@ -108,7 +108,7 @@ class Member:
             await self.presence.say("left")
             self.context.log.info("left")
 
-    def _listed(self, question: AskRecords) -> Message:
+    def _listed(self, question: AskRecords | AskPulses) -> Message:
         if not self.lookout.whole.is_set():
             return Refusal(_NOT_READ)
         return self._pages.answer(question, self.lookout.time())

@@ -54,6 +54,7 @@ MAY_ASK: Mapping[type[Message], Rights] = {
     messages.EditionIs: _ANY,
     messages.AskOrphans: _ASKING,
     messages.AskRecords: _ANY,
+    messages.AskPulses: _ANY,
 }
 """The rights for each kind of question: a peer needs at least one of them to ask it. Every peer may
 ask for the manifest."""

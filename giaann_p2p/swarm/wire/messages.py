@@ -413,8 +413,19 @@ class AskRecords(Message, frozen=True, tag="records?"):
     page: Annotated[int, msgspec.Meta(ge=0, lt=MOST_PAGES)] = 0
 
 
+class AskPulses(Message, frozen=True, tag="pulses?"):
+    """Request like `AskRecords`, of a client that has the records already.
+
+    The answer has bare pulses in place of the records that the sender knew 12 seconds ago.
+    """
+
+    role: Literal["storage", "compute"]
+    """The `record.Role` whose pulses are requested."""
+    page: Annotated[int, msgspec.Meta(ge=0, lt=MOST_PAGES)] = 0
+
+
 class RecordsAre(Message, frozen=True, tag="records"):
-    """Answer to `AskRecords`: one page of the live records that the sender knows of that role.
+    """Answer to `AskRecords` or `AskPulses`: one page of the live records of one role.
 
     The records are signed by their own peers, so the receiver verifies them, and the sender can
     only leave some out.
@@ -513,6 +524,7 @@ AnyMessage = (
     | AskOrphans
     | OrphansAre
     | AskRecords
+    | AskPulses
     | RecordsAre
 )
 

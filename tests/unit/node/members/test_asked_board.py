@@ -17,6 +17,7 @@ from giaann_p2p.swarm.wire.identity import Peer
 from giaann_p2p.swarm.wire.messages import (
     PAGE_BYTES,
     AskManifest,
+    AskPulses,
     AskRecords,
     ManifestIs,
     RecordsAre,
@@ -24,11 +25,14 @@ from giaann_p2p.swarm.wire.messages import (
     decode,
     encode,
 )
+from giaann_p2p.swarm.wire.pulse import BARE_BYTES
 from giaann_p2p.swarm.wire.record import Role
 
 A, B, C = (Peer(letter * 32) for letter in (b"A", b"B", b"C"))
 RIGHT = b"right"
-Says = Callable[[AskRecords], Awaitable[bytes]]
+BARE = bytes(BARE_BYTES)
+Asked = AskRecords | AskPulses
+Says = Callable[[Asked], Awaitable[bytes]]
 
 
 class Peers:
@@ -42,7 +46,7 @@ class Peers:
 
     async def call(self, peer: Peer, payload: bytes, *, timeout: float) -> bytes:  # noqa: ASYNC109
         question = decode(payload)
-        assert isinstance(question, AskRecords)
+        assert isinstance(question, Asked)
         self.asked.append(peer)
         return await self.says[peer](question)
 
@@ -70,26 +74,26 @@ class Peers:
 
 
 def saying(*records: bytes, role: Role = "storage") -> Says:
-    async def say(question: AskRecords) -> bytes:
+    async def say(question: Asked) -> bytes:
         return encode(RecordsAre(1, [*records] if question.role == role else []))
 
     return say
 
 
-async def silent(question: AskRecords) -> bytes:
+async def silent(question: Asked) -> bytes:
     await asyncio.sleep(3)
     raise TimedOut("no answer")
 
 
 def raising(error: PeerError) -> Says:
-    async def say(question: AskRecords) -> bytes:
+    async def say(question: Asked) -> bytes:
         raise error
 
     return say
 
 
 def answering(data: bytes) -> Says:
-    async def say(question: AskRecords) -> bytes:
+    async def say(question: Asked) -> bytes:
         return data
 
     return say
@@ -129,8 +133,49 @@ def test_later_looks_take_the_answers_of_several_peers() -> None:
     run(main())
 
 
+def test_looks_soon_after_another_ask_for_pulses() -> None:
+    asked: list[type[Asked]] = []
+
+    async def say(question: Asked) -> bytes:
+        asked.append(type(question))
+        is_brief = isinstance(question, AskPulses)
+        return encode(RecordsAre(1, [BARE if is_brief else RIGHT]))
+
+    async def main() -> None:
+        board = Peers(A=say).board()
+        await board.begin()
+        await looks(board)
+        for pause in (3, 3, 5.9):
+            await asyncio.sleep(pause)
+            assert await looks(board) == [[[BARE]], [[BARE]]]
+        board.forget()
+        assert await looks(board) == [[[RIGHT]], [[RIGHT]]]
+        await asyncio.sleep(6)
+        assert await looks(board) == [[[RIGHT]], [[RIGHT]]]
+        whole, brief = [AskRecords] * 2, [AskPulses] * 2
+        assert asked == [*whole, *brief, *brief, *brief, *whole, *whole]
+        await board.close()
+
+    run(main())
+
+
+@pytest.mark.parametrize("answer", [[], [b"forged"], [b"forged"] * 100 + [BARE]])
+def test_an_answer_without_pulses_counts_as_none(answer: list[bytes]) -> None:
+    async def main() -> None:
+        peers = Peers(A=saying(RIGHT))
+        board = peers.board()
+        await board.begin()
+        await looks(board)
+        peers.says[A] = saying(*answer)
+        with pytest.raises(Unreachable, match="DHT"):
+            await board.look("storage")
+        await board.close()
+
+    run(main())
+
+
 def test_pages_are_asked_for_in_turn() -> None:
-    async def say(question: AskRecords) -> bytes:
+    async def say(question: Asked) -> bytes:
         pages = 3 if question.role == "storage" else 1
         return encode(RecordsAre(pages, [RIGHT + bytes([question.page])]))
 
@@ -161,6 +206,7 @@ def test_pages_are_asked_for_in_turn() -> None:
         saying(),
         saying(b"forged"),
         saying(*[b"forged"] * 100, RIGHT),
+        saying(BARE),
     ],
 )
 def test_the_dht_is_joined_if_nobody_answers_what_can_be_used(say: Says) -> None:
@@ -202,7 +248,7 @@ def test_it_is_joined_once_and_on_request() -> None:
         await board.begin()
         assert not board.in_dht
         board.forget()
-        assert peers.forgotten == 0  # peers that are asked always send all records
+        assert peers.forgotten == 0
         await asyncio.gather(board.join_dht(), board.join_dht())
         await board.join_dht()
         assert (peers.joined, board.in_dht) == (1, True)
@@ -238,9 +284,9 @@ def test_a_client_posts_nothing() -> None:
 
 
 def test_no_answer_can_make_it_ask_for_pages_without_end() -> None:
-    asked: list[AskRecords] = []
+    asked: list[Asked] = []
 
-    async def say(question: AskRecords) -> bytes:
+    async def say(question: Asked) -> bytes:
         asked.append(question)
         return encode(RecordsAre(8, [RIGHT]))
 

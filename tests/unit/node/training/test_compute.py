@@ -14,6 +14,7 @@ from giaann_p2p.swarm.wire.message import Message
 from giaann_p2p.swarm.wire.messages import (
     AskEdition,
     AskManifest,
+    AskPulses,
     AskRecords,
     AskRelease,
     AskRevoked,
@@ -187,7 +188,8 @@ def test_what_it_cannot_do_is_refused_in_words() -> None:
         for chunk, sentences in ((1, ["w" * 20_480]), (2, TEXT)):
             assert await leader.ask(Learn(JOB, chunk, sentences)) == LearnAck()
         assert await leader.ask(Learn(JOB, 3, TEXT)) == Refusal("no slot is free")
-        answered = Learn | Ask | AskManifest | AskRecords | AskRelease | AskRevoked | AskEdition
+        records = AskRecords | AskPulses
+        answered = Learn | Ask | AskManifest | records | AskRelease | AskRevoked | AskEdition
         for message in MESSAGES:
             if not isinstance(message, answered):
                 assert isinstance(await leader.ask(message), Refusal)

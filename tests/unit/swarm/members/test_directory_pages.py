@@ -5,15 +5,17 @@ from typing import cast
 import pytest
 
 from giaann_p2p.swarm.members.directory import Directory
-from giaann_p2p.swarm.members.directory_pages import MOST_BURST, DirectoryPages, paged
+from giaann_p2p.swarm.members.directory_pages import MOST_BURST, NEWS, DirectoryPages, paged
 from giaann_p2p.swarm.wire.messages import (
     MOST_LISTED,
     MOST_PAGES,
     PAGE_BYTES,
+    AskPulses,
     AskRecords,
     RecordsAre,
     Refusal,
 )
+from giaann_p2p.swarm.wire.pulse import bare
 from giaann_p2p.swarm.wire.record import Role
 from tests.helpers_swarm import LAYOUT
 from tests.unit.swarm.helpers_pulses import beat
@@ -92,6 +94,24 @@ def test_a_record_is_listed_once_with_the_newest_pulse() -> None:
     pages = DirectoryPages(directory, kept.__getitem__)
     listed = [beat(one, ONE, 2), beat(two, TWO, 4)]
     assert pages.answer(AskRecords("storage"), NOW) == RecordsAre(1, listed)
+
+
+def test_who_asks_for_pulses_gets_whole_only_what_is_new() -> None:
+    directory = Directory(SWARM, LAYOUT)
+    one, two = record(ONE), record(TWO)
+    pages = DirectoryPages(directory, lambda role: [])
+    directory.merge(one, NOW)
+    assert pages.answer(AskPulses("storage"), NOW) == RecordsAre(1, [one])
+    directory.merge(two, NOW + 5)
+    later = beat(one, ONE, 1)
+    directory.merge(later, NOW + NEWS)
+    assert pages.answer(AskPulses("storage"), NOW + NEWS) == RecordsAre(1, [bare(later), two])
+    assert pages.answer(AskRecords("storage"), NOW + NEWS) == RecordsAre(1, [later, two])
+    renewed = record(ONE, 2)
+    directory.merge(renewed, NOW + NEWS + 1)
+    known = [renewed, two]  # it was not asked since, so this one is new to it
+    assert pages.answer(AskPulses("storage"), NOW + NEWS + 1) == RecordsAre(1, known)
+    assert pages.answer(AskPulses("compute"), NOW + NEWS + 1) == RecordsAre(1, [])
 
 
 def test_pages_are_cut_anew_after_a_while() -> None:
