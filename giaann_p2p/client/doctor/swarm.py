@@ -67,10 +67,9 @@ def _unreached(check: str, words: str) -> Finding:
 
 def manifest_told(manifest: Manifest) -> Iterator[Finding]:
     """Check whether this installation fits a swarm's manifest, and report how it admits peers."""
-    shape = (
-        f"{_many(manifest.layout.shards, 'shard')}, {_many(manifest.replicas, 'replica')} of each"
-    )
-    yield ok("swarm", f"{manifest.name!r}: {shape}")
+    shards = _many(manifest.layout.shards, "shard")
+    replicas = _many(manifest.replicas, "replica")
+    yield ok("swarm", f"{manifest.name!r}: {shards}, by its manifest {replicas} of each")
     differences = manifest.differences(Versions(), computes=False)
     for difference in differences:
         said, _, remedy = difference.partition("; ")
