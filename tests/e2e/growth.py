@@ -48,17 +48,23 @@ class Growth:
     """Samples by process."""
 
     def __init__(self, swarm: LocalSwarm) -> None:
+        self.most = 0
+        """The most bytes that all processes took together; shared memory counts once."""
         self._swarm = swarm
         self._samples: dict[tuple[str, int], list[Sample]] = {}
 
     def look(self, now: float) -> None:
         """Look at all processes; those that end meanwhile are passed over."""
+        together = 0
         for peer in self._swarm.peers():
             if peer.pid:
                 tasks = _tasks(peer.metrics_port) if peer.metrics_port else 0
                 self._note((peer.name, peer.pid), peer.pid, now, tasks)
-                for pid in linux.descendants(peer.pid):
+                p2pds = linux.descendants(peer.pid)
+                for pid in p2pds:
                     self._note((f"{peer.name}'s p2pd", pid), pid, now, 0)
+                together += sum(map(_bytes, [peer.pid, *p2pds]))
+        self.most = max(self.most, together)
 
     def grown(self, least: float = 3 * _SETTLED) -> Iterator[Grown]:
         """Compare for each process that lived for so many seconds, the longest first."""
@@ -98,6 +104,11 @@ def _tasks(port: int) -> int:
     except OSError:
         return 0  # it stands still, or has just ended
     return round(float(found[1])) if found else 0
+
+
+def _bytes(pid: int) -> int:
+    found = linux.memory(pid)
+    return found.shared + found.private if found else 0
 
 
 def _seconds(samples: list[Sample]) -> float:

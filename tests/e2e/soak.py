@@ -1,6 +1,6 @@
 """Churn for an hour, or as long as it is told, and a look at whether anything grows meanwhile.
 
-    python -m tests.e2e.soak --minutes 60
+    python -m tests.e2e.soak --minutes 60 [--storages 90 --computes 8 --shards 1024]
 
 Peers are killed, stopped, drained and added all the while, as in test_churn.py; one storage peer
 and the bootstrap peer are left alone, so that there is somebody to grow. The exit code is 0 if all
@@ -81,11 +81,21 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--minutes", type=float, default=60.0)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--storages", type=int, default=6)
+    parser.add_argument("--computes", type=int, default=0)
+    parser.add_argument("--shards", type=int, default=SHARDS)
     told = parser.parse_args()
     folder = Path(tempfile.mkdtemp(prefix="giaann-soak-")) / "swarm"
-    sizes: dict[str, object] = {"storages": 6, "replicas": 3, "shards": SHARDS}
-    remember = {"storage": ["--remember", _REMEMBERED]}
-    with LocalSwarm(folder, profile="words", arguments=remember, **sizes) as swarm:
+    swarm = LocalSwarm(
+        folder,
+        profile="words",
+        storages=told.storages,
+        computes=told.computes,
+        replicas=3,
+        shards=told.shards,
+        arguments={"storage": ["--remember", _REMEMBERED]},
+    )
+    with swarm:
         havoc = Havoc(swarm, told.seed, spare=[_LEFT_ALONE])
         growth = Growth(swarm)
         try:
@@ -102,6 +112,7 @@ def main() -> int:
         print(line_of(one), " GROWN" if has_grown(one) else "")
     if not found:
         print("no process lived long enough to tell whether it grows: give it ten minutes or more")
+    print(f"all processes took {growth.most / 1e9:.2f} GB together, at the most")
     print(f"processes left: {len(left)}")
     if left or any(map(has_grown, found)) or not found:
         print(f"the logs: {folder}/logs")
