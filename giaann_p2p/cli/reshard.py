@@ -1,4 +1,4 @@
-"""`giaann reshard`: the founder raises a running swarm's number of replicas, by a new edition."""
+"""`giaann reshard`: the founder raises numbers of a running swarm's rules, by a new edition."""
 
 import asyncio
 import sys
@@ -28,54 +28,77 @@ _MOST_NAMED = 4
 
 
 def reshard(
-    replicas: Annotated[
-        int, typer.Option("--replicas", metavar="N", help="Number of peers to own each shard.")
-    ],
     join: Join,
     data_dir: GiversFolder,
+    replicas: Annotated[
+        int,
+        typer.Option(
+            "--replicas",
+            metavar="N",
+            min=0,
+            help="Number of peers to own each shard.",
+            show_default="as now",
+        ),
+    ] = 0,
+    chunk: Annotated[
+        int,
+        typer.Option(
+            "--chunk",
+            metavar="SENTENCES",
+            min=0,
+            help="Sentences in a chunk of a text that is new to the swarm.",
+            show_default="as now",
+        ),
+    ] = 0,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only show what would change, and what would move.")
     ] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Raise the number of replicas of each shard while the swarm runs.
+    """Raise the number of replicas, or the size of chunks, while the swarm runs.
 
     Only the founder can do this, and nobody can take it back. Nothing is moved away:
     further peers fetch what they are to own. A peer that is away learns of it when it
-    returns. With the present number, the newest edition is sent to all peers again.
+    returns. If no number is new, the newest edition is sent to all peers again.
     """
     from giaann_p2p.node.members.membership import TokenIssuer
 
-    run = _Reshard(TokenIssuer(data_dir), replicas, as_json=as_json)
+    run = _Reshard(TokenIssuer(data_dir), replicas, chunk, as_json=as_json)
     asyncio.run(run.carry_out(join, dry_run=dry_run, asks=not yes))
 
 
 class _Reshard:
     """One run of `giaann reshard`: its plan, and its report."""
 
-    def __init__(self, giver: "TokenIssuer", replicas: int, *, as_json: bool) -> None:
-        self._giver, self._replicas, self._as_json = giver, replicas, as_json
+    def __init__(self, giver: "TokenIssuer", replicas: int, chunk: int, *, as_json: bool) -> None:
+        self._giver, self._as_json = giver, as_json
+        self._replicas, self._chunk = replicas, chunk
 
     async def carry_out(self, join: str, *, dry_run: bool, asks: bool) -> None:
         """Show the plan, ask, sign and send the edition; typer.Exit if no peer was reached."""
         from giaann_p2p.client.session import visit
+        from giaann_p2p.swarm.wire.edition import rules_of
         from giaann_p2p.swarm.wire.link import Link
 
         async with visit(Link.read(join), shows=self._shows) as session:
             await session.join_dht()  # all peers are to hear of it
             self._catch_up(session)
-            before = self._giver.editions.rules
-            after = self._giver.rules_with(self._replicas)
+            before = after = self._giver.editions.rules
+            edition = self._giver.next_edition(self._replicas, self._chunk)
+            if edition is not None:
+                after = rules_of(self._giver.manifest, edition)
             self._check(session, before, after)
             plan = _planned(session, after)
             for line in _shown(before, after, plan):
                 self._say(line)
             heard = peers = 0
             if not dry_run:
-                if asks and after != before:
-                    await asyncio.to_thread(_ask)
-                heard, peers = await self._send(session, before)
+                if edition is not None:
+                    if asks:
+                        await asyncio.to_thread(_ask)
+                    self._giver.membership.keep_edition(edition.to_bytes())
+                heard, peers = await self._send(session)
         if self._as_json:
             say_json(self._told(before, after, plan) | {"peers": peers, "told": heard})
         if not dry_run and not heard:
@@ -100,15 +123,17 @@ class _Reshard:
                 f"{there} are there: start {after.replicas - there} more first"
             )
 
-    async def _send(self, session: "Session", before: "Rules") -> tuple[int, int]:
+    async def _send(self, session: "Session") -> tuple[int, int]:
+        """Send the newest edition to all peers; return how many got it, and how many there are."""
         from giaann_p2p.client.revoking import spread
         from giaann_p2p.swarm.wire.messages import EditionIs
 
-        if self._replicas > before.replicas:
-            self._giver.reshard(self._replicas)
         edition = self._giver.editions.to_bytes()
         if not edition:
-            raise UsageError(f"the swarm has {before.replicas} replicas by its manifest already")
+            raise UsageError(
+                "nothing would change, and there is no edition yet that could be sent again; "
+                "--replicas and --chunk say what to raise"
+            )
         heard, peers = await spread(session, EditionIs(edition))
         number = self._giver.editions.number
         self._say(f"edition {number}: {heard} of {peers} peers were told")
@@ -123,6 +148,7 @@ class _Reshard:
             "edition": self._giver.editions.number,
             "replicas": {"before": before.replicas, "after": after.replicas},
             "quorum": {"before": before.quorum, "after": after.quorum},
+            "chunk": {"before": before.chunk, "after": after.chunk},
             "copied": plan.gained,
             "bytes": plan.nbytes,
             "full": {name_of(one.peer): round(one.share, 3) for one in plan.filled},
@@ -141,6 +167,10 @@ def _planned(session: "Session", after: "Rules") -> "ReshardPlan":
 
 def _shown(before: "Rules", after: "Rules", plan: "ReshardPlan") -> Iterator[str]:
     """Yield lines that say what would change and move."""
+    if before.chunk != after.chunk:
+        yield f"sentences in a chunk of a new text: {before.chunk:,} now, {after.chunk:,} then"
+    if before.replicas == after.replicas:
+        return
     yield f"replicas of each shard: {before.replicas} now, {after.replicas} then"
     if before.quorum != after.quorum:
         yield f"replicas that make an update count: {before.quorum} now, {after.quorum} then"

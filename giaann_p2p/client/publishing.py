@@ -139,7 +139,7 @@ class _Publication:
 
     def __init__(self, visiting: Session) -> None:
         self._visiting, manifest = visiting, visiting.manifest
-        limits = of_push(manifest.spec, manifest.layout)
+        limits = of_push(manifest.spec, manifest.layout.chunk)
         self.most = min(limits.neurons - 1, limits.connections)
         """The most rows and connections of a chunk."""
         self._writer = Writer(manifest.layout.shards, visiting.around, _TIMEOUT)

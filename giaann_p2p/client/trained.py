@@ -54,6 +54,8 @@ class TrainReport(Trained):
     """The result of training a swarm on a text."""
 
     epoch: int = 1
+    job: bytes = b""
+    """The id of the job under which the text is learned."""
     pushed: int = 0
     """Number of bytes pushed to the owners of the shards."""
     checked: int = 0

@@ -12,8 +12,8 @@
 """
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from functools import partial
 from secrets import token_bytes
 from typing import Literal
@@ -163,22 +163,37 @@ class Trainer:
         watch: Watch,
         should_stop: Callable[[], bool],
     ) -> TrainReport:
-        manifest = self._visiting.manifest
-        number = job_id(corpus, epoch, manifest.spec, manifest.layout)
-        unit = profile_of(manifest.spec).unit
+        spec = self._visiting.manifest.spec
+        unit = profile_of(spec).unit
         report = TrainReport(corpus.name, corpus.size, epoch=epoch, unit=unit)
-        needless = BitMap()
-        for _ in range(_NAMES):
-            if number in self._jobs:
-                raise UsageError(f"{corpus.name} is already being learned: wait until that ends")
-            job = _Job(
-                self._visiting, self._calls, number, corpus, manner, report, self._trust, needless
+
+        def job_of(number: bytes, size: int, needless: BitMap) -> _Job:
+            return _Job(
+                self._visiting,
+                self._calls,
+                number,
+                corpus,
+                size,
+                manner,
+                report,
+                self._trust,
+                needless,
             )
-            self._jobs[number] = job
-            try:
+
+        # A text is known by its chunks, so it goes on in chunks of the size with which it began.
+        *earlier, size = self._visiting.around.rules.sizes
+        for one in earlier:
+            begun = job_of(job_id(corpus, epoch, spec, one), one, BitMap())
+            with self._running(begun):
+                if await begun.is_begun(watch, should_stop):
+                    size = one
+                    break
+        number, needless = job_id(corpus, epoch, spec, size), BitMap()
+        report.job = number
+        for _ in range(_NAMES):
+            job = job_of(number, size, needless)
+            with self._running(job):
                 await job.run(watch, should_stop)
-            finally:
-                del self._jobs[number]
             if report.interrupted or not job.withdrawn:
                 return report
             # A withdrawn chunk stays applied under its job id, so it is learned under another id.
@@ -187,6 +202,17 @@ class Trainer:
             f"{corpus.name}: what is learned of it keeps being withdrawn; ask the swarm's founder "
             "which compute peers are disowned"
         )
+
+    @contextmanager
+    def _running(self, job: "_Job") -> Iterator[None]:
+        """Answer the heartbeats on a job; UsageError if it runs already."""
+        if job.number in self._jobs:
+            raise UsageError(f"{job.name} is already being learned: wait until that ends")
+        self._jobs[job.number] = job
+        try:
+            yield
+        finally:
+            del self._jobs[job.number]
 
     async def _answer(self, peer: bytes, body: bytes) -> bytes:
         question = decode(body)
@@ -213,12 +239,17 @@ class _Job:
         calls: Calls,
         number: bytes,
         corpus: Corpus,
+        size: int,
         manner: TrainOptions,
         report: TrainReport,
         trust: Trust,
         needless: BitMap,
     ) -> None:
-        """Prepare; chunks in `needless` are skipped, because another job id covers them."""
+        """Prepare to learn a text in chunks of `size` sentences.
+
+        Chunks in `needless` are skipped, because another job id covers them.
+        """
+        self.number = number
         self.lost: set[Peer] = set()
         """Peers whose connections broke since the last tick; they are to be reconnected."""
         self.chunks = self.withdrawn = BitMap()
@@ -226,7 +257,7 @@ class _Job:
         self._needless = needless
         self._known: Callable[[BitMap], BitMap] = BitMap.copy
         """Returns those of the given chunks that may be committed, according to the last census."""
-        self._visiting, self._calls, self._number = visiting, calls, number
+        self._visiting, self._calls, self._size = visiting, calls, size
         self._corpus, self._manner, self._report = corpus, manner, report
         self._clock, self._others = visiting.clock, visiting.lookout.view
         self._tally, self._trust = Tally(report), trust
@@ -242,6 +273,19 @@ class _Job:
         self._signs = SignsOfLife()
         self._should_stop: Callable[[], bool]
         self._watch: Watch
+
+    @property
+    def name(self) -> str:
+        """The name of the text."""
+        return self._corpus.name
+
+    async def is_begun(self, watch: Watch, should_stop: Callable[[], bool]) -> bool:
+        """Return whether the owners have a chunk of it, or had one that was withdrawn."""
+        self._watch, self._should_stop = watch, should_stop
+        try:
+            return bool(await self._count() or self.withdrawn)
+        except _Stopped:
+            return False  # what is run next stops, too
 
     async def run(self, watch: Watch, should_stop: Callable[[], bool]) -> None:
         """Have the chunks learned that the owners lack, in several passes if needed."""
@@ -296,17 +340,16 @@ class _Job:
         manner = self._manner
         most = manner.batch + _AHEAD
         manifest = self._visiting.manifest
-        profile, size = profile_of(manifest.spec), manifest.layout.chunk
-        pages = Pages(self._corpus, profile, committed, most, size)
-        policy = (LeastOverlap if manner.policy == "overlap" else AtRandom)(self._number)
+        pages = Pages(self._corpus, profile_of(manifest.spec), committed, most, self._size)
+        policy = (LeastOverlap if manner.policy == "overlap" else AtRandom)(self.number)
         pace, alone = LeaseSettings(in_flight=manner.batch), self._redundancy == 1
         schedule = Schedule(policy, committed, pace, alone=alone)
         swarm_id = self._visiting.manifest.swarm_id
         agreement = DeltaAgreement(
-            swarm_id, self._number, self._redundancy, manner.check, self._trust
+            swarm_id, self.number, self._redundancy, manner.check, self._trust
         )
         leading = JobRun(
-            self._number,
+            self.number,
             pages,
             schedule,
             policy,
@@ -381,7 +424,7 @@ class _Job:
     async def _count(self) -> BitMap:
         """Take a census: ask the owners which chunks are committed, and return those."""
         manifest = self._visiting.manifest
-        census = Census(self._number, manifest.layout.shards, self._others, _TIMEOUT)
+        census = Census(self.number, manifest.layout.shards, self._others, _TIMEOUT)
 
         def ask(calls: Sequence[Call]) -> None:
             for call in calls:

@@ -51,12 +51,15 @@ class SwarmLessons:
         far = [Progress(name=name, done=0, of=None, share=0.0, rate=0.0)]
         task = asyncio.create_task(self._taught(session, name, text, far))
         try:
-            number = await asyncio.to_thread(_job_of, text, session.manifest)
+            chunk = session.around.rules.chunk
+            number = await asyncio.to_thread(_job_of, text, session.manifest, chunk)
             while not task.done():
                 self._note(number, far[0])
                 yield far[0]
                 await asyncio.wait([task], timeout=_EVERY)
             report = task.result()
+            self._jobs.pop(number, None)  # it may have gone on in smaller chunks
+            number = report.job
             chunks = report.chunks + report.chunks_known
             self._note(number, msgspec.structs.replace(far[0], done=chunks, of=chunks))
             yield Learned(report=taught_json(report))
@@ -111,7 +114,7 @@ class SwarmLessons:
             del self._jobs[next(iter(self._jobs))]
 
 
-def _job_of(text: str, manifest: Manifest) -> bytes:
-    """Return the id of the job under which a swarm learns a text."""
+def _job_of(text: str, manifest: Manifest, chunk: int) -> bytes:
+    """Return the id of the job under which a swarm learns a new text in chunks of this size."""
     with opened(text) as corpus:
-        return job_id(corpus, 1, manifest.spec, manifest.layout)
+        return job_id(corpus, 1, manifest.spec, chunk)

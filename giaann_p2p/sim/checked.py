@@ -50,7 +50,8 @@ class CheckedNode(StorageNode):
         return self._orphans
 
     def _new_checks(self) -> DeltaChecks:
-        return self._world.delta_checks(self.gate.admission)
+        gate = self.gate
+        return self._world.delta_checks(gate.admission, lambda: gate.rules().chunk)
 
     def _new_store_writer(self, make: Callable[..., StoreWriter] = StoreWriter) -> StoreWriter:
         return super()._new_store_writer(self._make_writer)

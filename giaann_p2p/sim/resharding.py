@@ -1,5 +1,7 @@
 """The founder raises the number of replicas twice while a history runs, amid all its faults.
 
+Chunks grow along with it, so larger limits count for what is pushed.
+
 An edition of the rules reaches one peer, from which it spreads by gossip; the founder sends it
 again, now to this one and now to that. Somebody else sends earlier editions again all the time. No
 peer may ever fall back to an earlier edition, over restarts neither; and in the end all must know
@@ -32,7 +34,8 @@ class Resharding:
 
     def _publish(self) -> None:
         swarm = self._swarm
-        edition = swarm.editions.next(swarm.founder, swarm.editions.rules.replicas + 1)
+        rules = swarm.editions.rules
+        edition = swarm.editions.next(swarm.founder, rules.replicas + 1, 2 * rules.chunk)
         self._editions.append(edition.to_bytes())
         swarm.editions.learn(edition.to_bytes())
         swarm.promises.replicas = edition.replicas

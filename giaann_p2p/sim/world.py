@@ -5,7 +5,7 @@ A process needs no more of the others than `Node`; the lists of the processes by
 """
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import chain
 from typing import Literal
 
@@ -143,10 +143,10 @@ class World:
         for node in self.nodes:
             node.learn_revoked(data)
 
-    def delta_checks(self, admission: Admission) -> DeltaChecks:
-        """Return the checks of deltas for a peer with this admission."""
+    def delta_checks(self, admission: Admission, chunk: Callable[[], int]) -> DeltaChecks:
+        """Return a peer's checks of deltas, by its admission and its edition's size of chunks."""
         check = self._notaries.check(admission)
-        return DeltaChecks.of(self.lessons.spec, self.layout, check, admission)
+        return DeltaChecks.of(self.lessons.spec, self.layout, check, admission, chunk)
 
     def view_of(self, me: Peer) -> PeersView:
         """Return a node's initial view of the others."""

@@ -356,7 +356,7 @@ class Brain:
         return profile_of(self.spec, self._device)
 
     def _job_id(self, corpus: Corpus, epoch: int) -> bytes:
-        return job_id(corpus, epoch, self.spec, self._store.layout)
+        return job_id(corpus, epoch, self.spec, self._store.layout.chunk)
 
     def _train(
         self,

@@ -10,7 +10,6 @@ from giaann_p2p.model.delta import Delta
 from giaann_p2p.model.spec import ModelSpec
 from giaann_p2p.solo.corpus import Corpus
 from giaann_p2p.store.applied import JOB_BYTES
-from giaann_p2p.store.layout import Layout
 from giaann_p2p.store.store import Store
 from giaann_p2p.store.update import Update
 
@@ -37,12 +36,12 @@ class _Note(msgspec.Struct, frozen=True, array_like=True):
     foreign: bool = False
 
 
-def job_id(corpus: Corpus, epoch: int, spec: ModelSpec, layout: Layout) -> bytes:
-    """Return the id of the job of learning a text for the n-th time.
+def job_id(corpus: Corpus, epoch: int, spec: ModelSpec, sentences: int) -> bytes:
+    """Return the id of the job of learning a text for the n-th time, in chunks of this size.
 
     It does not depend on the name of the text, and is the same for a brain and for a swarm.
     """
-    parts = f"giaann job\0{corpus.digest}\0{epoch}\0{layout.chunk}\0{spec.digest}"
+    parts = f"giaann job\0{corpus.digest}\0{epoch}\0{sentences}\0{spec.digest}"
     return hashlib.blake2b(parts.encode(), digest_size=JOB_BYTES).digest()
 
 

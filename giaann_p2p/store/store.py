@@ -238,7 +238,7 @@ class Store:
         whichever peer sent it.
         """
         for update in updates:
-            update.check(self.spec, self.layout)
+            update.check(self.spec)
         parcels = [update.parcel or encode(update.delta) for update in updates]
         with self._journal.lock:
             self._journal.check()

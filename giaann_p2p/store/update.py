@@ -10,7 +10,7 @@ import numpy as np
 from giaann_p2p.errors import DamagedError, UsageError
 from giaann_p2p.model.delta import EMPTY, Delta
 from giaann_p2p.model.ids import PRIME
-from giaann_p2p.model.spec import ModelSpec, increment
+from giaann_p2p.model.spec import MOST_CHUNK, ModelSpec, increment
 from giaann_p2p.store.applied import JOB_BYTES
 from giaann_p2p.store.codec.parcel import Limits, decode, encode
 from giaann_p2p.store.layout import Layout, Shards
@@ -54,15 +54,18 @@ class Update(NamedTuple):
         """Decode an update received as bytes; DamagedError if the parcel is invalid."""
         return cls(job, chunk, shards, decode(parcel, limits), parcel, seal)
 
-    def check(self, spec: ModelSpec, layout: Layout) -> None:
-        """Raise UsageError unless this can be an update of a model with this spec and layout."""
+    def check(self, spec: ModelSpec) -> None:
+        """Raise UsageError unless this can be an update of a model with this spec.
+
+        Its chunk may be of any size: a swarm's chunks may grow (see `swarm.wire.edition`).
+        """
         if len(self.job) != JOB_BYTES:
             raise UsageError(f"a job's name must have {JOB_BYTES} bytes, not {len(self.job)}")
         if not 0 <= self.chunk < _MOST_CHUNKS:
             raise UsageError(f"chunks are numbered from 0 to 2^32 - 1, not {self.chunk}")
         if np.any(self.shards[1:] <= self.shards[:-1]):
             raise UsageError("an update's shards must be ascending")
-        check_delta(self.delta, spec, _most_units(spec, layout))
+        check_delta(self.delta, spec, most_units(spec, MOST_CHUNK))
 
 
 def anything(update: Update) -> None:
@@ -118,17 +121,21 @@ def check_delta(delta: Delta, spec: ModelSpec, most: int = MOST_HELD) -> None:
     if delta.connections and not 0 <= delta.target.min() <= delta.target.max() < delta.neurons:
         raise UsageError("a delta has a connection to a neuron that it lacks")
     least = min(int(delta.strength.min(initial=1)) - 1, int(delta.count.min(initial=0)))
-    highest = max(int(delta.strength.max(initial=0)), int(delta.count.max(initial=0)))
-    if least < 0 or highest > most:
+    if least < 0 or strongest(delta) > most:
         raise UsageError(f"a delta's strengths must be 1 to {most}, its counts 0 to {most}")
 
 
-def _most_units(spec: ModelSpec, layout: Layout) -> int:
-    """Return the most that a chunk can add to one strength or count.
+def strongest(delta: Delta) -> int:
+    """Return the highest strength or count of a delta."""
+    return max(int(delta.strength.max(initial=0)), int(delta.count.max(initial=0)))
+
+
+def most_units(spec: ModelSpec, sentences: int) -> int:
+    """Return the most that a chunk of so many sentences can add to one strength or count.
 
     The extreme case is a chunk of sentences of the greatest length, all of one word.
     """
-    return layout.chunk * spec.max_tokens * spec.max_tokens // 2 * increment(1)
+    return sentences * spec.max_tokens * spec.max_tokens // 2 * increment(1)
 
 
 def _nameless(delta: Delta) -> int:

@@ -17,11 +17,11 @@ from pathlib import Path
 from giaann_p2p.client.session import Session
 from giaann_p2p.client.training import Trainer, TrainOptions
 from giaann_p2p.model.rows import Neuron, Row
+from giaann_p2p.model.spec import CHUNK
 from giaann_p2p.net.errors import Unreachable
 from giaann_p2p.node.reading.reader import RowReader
 from giaann_p2p.solo.corpus import opened
 from giaann_p2p.solo.jobs import job_id
-from giaann_p2p.store.layout import Layout
 from giaann_p2p.swarm.reading.row_vote import Verify
 from tests.e2e.material import WIKI, Wiki
 
@@ -116,7 +116,7 @@ class Honest:
             assert report.complete, report
             figures.liars.update(report.liars)
             with opened(text) as corpus:
-                job = job_id(corpus, report.epoch, wiki.twin.spec, Layout())
+                job = job_id(corpus, report.epoch, wiki.twin.spec, CHUNK)
             for number in range(len(wiki.deltas)):
                 wiki.committed(job, number, number)
                 self._committed[number] += 1

@@ -16,7 +16,7 @@ from giaann_p2p.model.learn import learn
 from giaann_p2p.model.parse import chunks, max_chars, parse_chunks
 from giaann_p2p.model.rows import DeltaRows, Neuron, Question, Row
 from giaann_p2p.model.sequence import Ints
-from giaann_p2p.model.spec import ModelSpec
+from giaann_p2p.model.spec import CHUNK, ModelSpec
 from giaann_p2p.model.text import document_sentences
 from giaann_p2p.solo.corpus import opened
 from giaann_p2p.solo.jobs import job_id
@@ -96,7 +96,7 @@ class Wiki(Material):
     def job(self, epoch: int) -> bytes:
         """Return the job of an epoch; the first one is 1."""
         with opened(self._path) as corpus:
-            return job_id(corpus, epoch, self.twin.spec, Layout())
+            return job_id(corpus, epoch, self.twin.spec, CHUNK)
 
     def times(self, neuron: Neuron, row: Row | None) -> list[int] | None:
         """Return how often each chunk went into a row; None if no such sum explains the row."""

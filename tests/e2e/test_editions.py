@@ -1,4 +1,4 @@
-"""A running swarm gets a further replica of each shard, and nothing changes but that."""
+"""A running swarm gets a further replica of each shard, then larger chunks, and loses nothing."""
 
 import asyncio
 import json
@@ -6,7 +6,9 @@ import subprocess
 
 import pytest
 
+from giaann_p2p.client.checkup import checked
 from giaann_p2p.client.session import Session, visit
+from giaann_p2p.client.training import Trainer
 from giaann_p2p.local.logs import Log
 from giaann_p2p.local.swarm import LocalSwarm
 from giaann_p2p.swarm.wire.edition import Editions
@@ -21,10 +23,11 @@ pytestmark = [pytest.mark.e2e, pytest.mark.timeout(400)]
 PEERS = 5
 WITHIN = 120.0
 RECEIVED = "received edition 1"
+TEXT = "".join(f"The cat of {number} sat on the mat.\n" for number in range(200))
 
 
 def test_a_swarm_gets_more_replicas_while_it_runs(new_swarm: NewSwarm) -> None:
-    with new_swarm(storages=PEERS, replicas=2) as swarm:
+    with new_swarm(storages=PEERS, computes=1, replicas=2) as swarm:
         asyncio.run(raised(swarm))
 
 
@@ -35,16 +38,16 @@ async def raised(swarm: LocalSwarm) -> None:
         before = await writer.settled(PEERS)
         assert visiting.overview().replicas == 2  # at first there may be more than these
 
-        planned = await asyncio.to_thread(reshard, swarm, "--dry-run")
+        planned = await asyncio.to_thread(reshard, swarm, "--replicas", "3", "--dry-run")
         assert planned["replicas"] == {"before": 2, "after": 3}
         assert planned["copied"] == visiting.manifest.layout.shards
         assert (planned["edition"], planned["told"]) == (0, 0)
         assert visiting.around.rules.edition == 0
 
-        done = await asyncio.to_thread(reshard, swarm, "--yes")
+        done = await asyncio.to_thread(reshard, swarm, "--replicas", "3", "--yes")
         assert done["edition"] == 1
         assert done["told"] == done["peers"] > PEERS
-        await learned(visiting)
+        await learned(visiting, 1)
         after = await writer.settled(PEERS)
         assert after.digest == before.digest
         found = visiting.overview()
@@ -58,20 +61,42 @@ async def raised(swarm: LocalSwarm) -> None:
         assert [await edition_of(visiting, peer) for peer in visiting.storage_peers()] == [1] * 5
         assert RECEIVED not in "\n".join(Log(swarm.folder, "storage-1").last(1000))  # from its disk
 
+        trainer = Trainer(visiting)
+        (small,) = await trainer.train(TEXT)
+        done = await asyncio.to_thread(reshard, swarm, "--chunk", "128", "--yes")
+        assert (done["edition"], done["chunk"]) == (2, {"before": 64, "after": 128})
+        await learned(visiting, 2)
+        (known,) = await trainer.train(TEXT)
+        (large,) = await trainer.train(TEXT + "The dog of 200 ran.\n")
+        await trainer.close()
+        assert (small.chunks, known.chunks_known, known.chunks, large.chunks) == (4, 4, 0, 2)
+        await agreed(visiting)
 
-async def learned(visiting: Session) -> None:
+
+async def learned(visiting: Session, edition: int) -> None:
     """Return when this client has heard of the edition from the peers."""
     async with asyncio.timeout(WITHIN):
         while True:
-            if visiting.around.rules.edition == 1:
+            if visiting.around.rules.edition == edition:
                 return
             await asyncio.sleep(0.2)
 
 
-def reshard(swarm: LocalSwarm, how: str) -> dict[str, object]:
-    """Have the founder raise the number of replicas; return what the command tells."""
+async def agreed(visiting: Session) -> None:
+    """Return when all replicas are there, and equal."""
+    replicas, transport = visiting.around.rules.replicas, visiting.place.transport
+    async with asyncio.timeout(WITHIN):
+        while True:
+            peers = visiting.storage_peers()
+            if (await checked(transport, visiting.manifest, peers, replicas=replicas)).agrees:
+                return
+            await asyncio.sleep(0.2)
+
+
+def reshard(swarm: LocalSwarm, *how: str) -> dict[str, object]:
+    """Have the founder sign an edition; return what the command tells."""
     founder = "--data-dir", str(swarm.folder.data("bootstrap-1"))
-    command = [*GIAANN, "reshard", "--replicas", "3", "--json", how, "--join", swarm.link, *founder]
+    command = [*GIAANN, "reshard", *how, "--json", "--join", swarm.link, *founder]
     done = subprocess.run(command, capture_output=True, text=True, timeout=WITHIN, check=False)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from giaann_p2p.model.delta import EMPTY, Delta, total
 from giaann_p2p.model.digest import digest
+from giaann_p2p.model.spec import CHUNK
 from giaann_p2p.sim.lessons import lessons_of
 from giaann_p2p.store.codec.parcel import decode, encode
 from giaann_p2p.store.layout import Layout
@@ -38,7 +39,7 @@ def test_parts_are_bounded_and_add_up(profile: str, chunks: list[int], most: int
 @pytest.mark.parametrize("profile", ["words", "subwords"])
 def test_parts_of_the_largest_size_are_chunks(profile: str) -> None:
     spec = lessons_of(Layout(shards=4), profile).spec
-    limits = of_chunk(spec, Layout())
+    limits = of_chunk(spec, CHUNK)
     whole = learned(profile, list(range(600)))
     for part in windows(whole, min(limits.neurons - 1, limits.connections)):
         assert digest(decode(encode(part), limits)) == digest(part)

@@ -17,9 +17,9 @@ from giaann_p2p.node.members.token_text import MOST_TEXT, text_of
 from giaann_p2p.store.disk.small_file import read_whole, write_whole
 from giaann_p2p.swarm.wire.admission import Admission
 from giaann_p2p.swarm.wire.edition import MOST_BYTES as MOST_EDITION
-from giaann_p2p.swarm.wire.edition import Edition, Editions, rules_of
+from giaann_p2p.swarm.wire.edition import Edition, Editions
 from giaann_p2p.swarm.wire.identity import Identity, Peer, name_of, to_text
-from giaann_p2p.swarm.wire.manifest import Manifest, Rules
+from giaann_p2p.swarm.wire.manifest import Manifest
 from giaann_p2p.swarm.wire.revoked import MOST_BYTES as MOST_REVOKED
 from giaann_p2p.swarm.wire.revoked import Revoked
 from giaann_p2p.swarm.wire.token import EVERY, Rights, Token, founded
@@ -28,7 +28,7 @@ from giaann_p2p.swarm.wire.withdrawn import MOST as MOST_WITHDRAWN
 from giaann_p2p.swarm.wire.withdrawn import Chunk, roots_in
 
 _DAY = 24 * 3600
-_RESHARD = "raise the number of replicas"
+_RESHARD = "change the swarm's rules"
 FOUNDERS_OWN = 365 * _DAY
 """Validity of the token that a founder issues for its own peer, in seconds."""
 
@@ -208,21 +208,18 @@ class TokenIssuer:
             found.learn(kept)
         return found
 
-    def rules_with(self, replicas: int) -> Rules:
-        """Return the rules that the swarm has, or would have, with a number of replicas.
+    def next_edition(self, replicas: int = 0, chunk: int = 0) -> Edition | None:
+        """Return the next edition, with so many replicas and sentences in a chunk; 0: as now.
 
-        EditionError if the number would be taken back, or is too large.
+        It is signed and not saved; None if nothing would change. EditionError if a number would
+        be taken back, or is too large. Only the founder can sign.
         """
         now = self.editions
-        if replicas == now.rules.replicas:
-            return now.rules
-        return rules_of(self.manifest, now.next(self._signing(_RESHARD), replicas))
-
-    def reshard(self, replicas: int) -> Edition:
-        """Sign, save and return the next edition of the rules. Only the founder can."""
-        following = self.editions.next(self._signing(_RESHARD), replicas)
-        self.membership.keep_edition(following.to_bytes())
-        return following
+        replicas = 0 if replicas == now.rules.replicas else replicas
+        chunk = 0 if chunk == now.rules.chunk else chunk
+        if not replicas and not chunk:
+            return None
+        return now.next(self._signing(_RESHARD), replicas, chunk)
 
     @property
     def list(self) -> Revoked:

@@ -179,7 +179,13 @@ class StorageNode:
         notary = Notary(
             manifest.swarm_id, manifest.layout, manifest.redundancy, self.gate.admission
         )
-        return DeltaChecks.of(manifest.spec, manifest.layout, notary.check, self.gate.admission)
+        return DeltaChecks.of(
+            manifest.spec,
+            manifest.layout,
+            notary.check,
+            self.gate.admission,
+            lambda: self.gate.rules().chunk,
+        )
 
     def _new_store_writer(self, make: Callable[..., StoreWriter] = StoreWriter) -> StoreWriter:
         return make(

@@ -16,7 +16,7 @@ from giaann_p2p.model.delta import Delta
 from giaann_p2p.model.parse import Skips
 from giaann_p2p.model.profiles import profile_of
 from giaann_p2p.model.sequence import Ints
-from giaann_p2p.model.spec import ModelSpec
+from giaann_p2p.model.spec import MOST_CHUNK, ModelSpec
 from giaann_p2p.model.text import Sentence
 from giaann_p2p.store.codec.parcel import decode, encode
 from giaann_p2p.store.layout import Layout, Shards
@@ -106,7 +106,7 @@ class Cutting:
         """Return the parcel with the delta's rows for some shards."""
         key = shards.tobytes()
         if key not in self._made.parcels:
-            delta = decode(self._made.whole, of_chunk(self._spec, self._layout))
+            delta = decode(self._made.whole, of_chunk(self._spec, MOST_CHUNK))  # of this process
             self._made.parcels[key] = encode(_part(delta, _homes(delta, self._layout), key))
         return self._made.parcels[key]
 

@@ -37,7 +37,7 @@ def learn(store: Store, database: Database) -> Imported:
             Update(job, number, store.shards, delta) for number, delta in enumerate(database.chunks)
         ]
         for update in updates:  # all of them, before the first is applied
-            update.check(store.spec, store.layout)
+            update.check(store.spec)
         for update in updates:
             if update.chunk not in progress.known:
                 progress.learn(update.chunk, update.delta)

@@ -9,7 +9,7 @@ from giaann_p2p.store.applied import WITHDRAWN, Applied
 from giaann_p2p.store.codec.parcel import Limits
 from giaann_p2p.store.layout import Layout, Shards
 from giaann_p2p.store.seal import Seal
-from giaann_p2p.store.update import Packed, Update
+from giaann_p2p.store.update import Packed, Update, most_units, strongest
 from giaann_p2p.swarm.wire.identity import Peer, name_of
 from giaann_p2p.swarm.wire.limits import of_push
 from giaann_p2p.swarm.wire.messages import Piece, Push
@@ -19,13 +19,14 @@ from giaann_p2p.swarm.wire.voucher import Members, authors_of, is_disowned
 class DeltaChecks(NamedTuple):
     """One swarm's checks of the deltas and whole shards that other peers send."""
 
-    limits: Limits
-    """The size limits of a delta."""
+    spec: ModelSpec
     layout: Layout
     check: Callable[[Update], None]
     """Raises GiaannError if too few peers vouch for a delta (see `voucher.Notary`)."""
-    members: Members | None = None
+    members: Members | None
     """The disowned members and the withdrawn chunks; if None, neither is checked."""
+    chunk: Callable[[], int]
+    """Returns the number of sentences in a chunk, which may grow."""
 
     @classmethod
     def of(
@@ -34,9 +35,18 @@ class DeltaChecks(NamedTuple):
         layout: Layout,
         check: Callable[[Update], None],
         members: Members | None = None,
+        chunk: Callable[[], int] | None = None,
     ) -> Self:
-        """Return the checks of a swarm whose model has this specification."""
-        return cls(of_push(spec, layout), layout, check, members)
+        """Return the checks of a swarm with this model and layout.
+
+        `chunk` returns the number of sentences in a chunk, if it may change.
+        """
+        return cls(spec, layout, check, members, chunk or (lambda: layout.chunk))
+
+    @property
+    def limits(self) -> Limits:
+        """The size limits of a delta."""
+        return of_push(self.spec, self.chunk())
 
     def check_pushed(self, update: Update) -> None:
         """Check a delta that an author pushes; raise MessageError if all its authors are disowned.
@@ -45,6 +55,8 @@ class DeltaChecks(NamedTuple):
         would never converge. It is removed once the founder's list withdraws it.
         """
         self.check(update)
+        if strongest(update.delta) > most_units(self.spec, sentences := self.chunk()):
+            raise MessageError(f"parcel: no chunk of {sentences} sentences adds so much")
         if self.members is None:
             return
         if is_disowned(authors := authors_of(update.seal), self.members):

@@ -182,7 +182,9 @@ class PushBudget:
         """Begin with full accounts; `chunk` is the number of sentences in a chunk."""
         self.refused = 0
         """Number of pushes refused so far."""
-        self._settings, self._chunk = settings, chunk
+        self.chunk = chunk
+        """The number of sentences in a chunk."""
+        self._settings = settings
         self._newcomers = Purse(settings.newcomers_sentences, settings.newcomers_jobs, chunk, now)
         self._authors: dict[tuple[Peer, bool], Purse] = {}
 
@@ -209,18 +211,24 @@ class PushBudget:
         A job is new unless all of these sets have it, or this author was charged for it recently.
         """
         if isinstance(push, Push) and sets and all((push.job, push.chunk) in one for one in sets):
-            return Bill((), self._chunk, 0.0)
+            return Bill((), self.chunk, 0.0)
         purses = self._purses(author, stands, now)
         is_here = bool(sets) and all(one.of(push.job) for one in sets)
         is_new = not is_here and not purses[0].has_charged(push.job)
-        reserved = reserve_of(self._chunk, part)
+        reserved = reserve_of(self.chunk, part)
         if wait := max(purse.wait(reserved, is_new, now) for purse in purses):
             self.refused += 1
             return self._refusal(stands, wait)
         if is_new:
             for purse in purses:
                 purse.charge(push.job)
-        return Bill(purses, self._chunk, reserved)
+        return Bill(purses, self.chunk, reserved)
+
+    def widen(self, chunk: int) -> None:
+        """Let a chunk have so many sentences from now on: more than before."""
+        self.chunk = chunk
+        for purse in [self._newcomers, *self._authors.values()]:
+            purse.sentences.most = max(purse.sentences.most, chunk)
 
     def _refusal(self, stands: bool, wait: float) -> Refusal:
         again = min(wait, MOST_AGAIN)
@@ -244,9 +252,9 @@ class PushBudget:
             self._make_room(now)
         settings = self._settings
         purse = (
-            Purse(settings.standing_sentences, settings.standing_jobs, self._chunk, now)
+            Purse(settings.standing_sentences, settings.standing_jobs, self.chunk, now)
             if stands
-            else Purse(settings.newcomer_sentences, settings.newcomer_jobs, self._chunk, now)
+            else Purse(settings.newcomer_sentences, settings.newcomer_jobs, self.chunk, now)
         )
         self._authors[author, stands] = purse
         return purse

@@ -71,7 +71,7 @@ class Pushes:
         )
         self._taking = taking
         self._fetching = Counter[Peer]()
-        self.budget = PushBudget(shared.settings, self._checks.layout.chunk, now)
+        self.budget = PushBudget(shared.settings, self._checks.chunk(), now)
         self.carried = CarriedDeltas(self._checks, capacity)
 
     def __repr__(self) -> str:
@@ -93,6 +93,8 @@ class Pushes:
                 self._check_source(sender, question.source, now)
         except MessageError as error:
             return [Reply(ticket, Refusal(str(error)))]
+        if self.budget.chunk != (chunk := self._checks.chunk()):
+            self.budget.widen(chunk)
         stands = self._others.may_teach(sender)
         part = len(here) / max(1, len(self._replicas.held))
         bill = self.budget.bill(sender, stands, question, sets.values(), now, part)
@@ -128,7 +130,7 @@ class Pushes:
         number = self._calls.number(partial(self._fetched, ticket, sender, lack, bill))
         shards = packed(here, self._shards)
         fetch = FetchCarried(question.job, question.chunk, shards, sender)
-        return Call(number, question.source, fetch, fetch_time(self._checks.layout.chunk))
+        return Call(number, question.source, fetch, fetch_time(self._checks.chunk()))
 
     def _fetched(
         self,

@@ -1,13 +1,14 @@
 """Editions: how the founder changes a swarm's rules while the swarm runs.
 
-The manifest never changes, but some of its numbers may grow. An edition says what they are now. So
-far that is the number of replicas. Edition 0 stands for the manifest itself.
+The manifest never changes, but some of its numbers may grow: that of replicas, and that of
+sentences in a chunk. An edition says what they are now. Edition 0 stands for the manifest itself.
 
 1. The founder signs each edition and numbers it. The newest edition that a peer knows counts, and
    is complete, so a peer needs no earlier one. Any peer may pass an edition on.
 2. Numbers only grow: an edition with fewer replicas than the manifest, or than the edition that a
    peer knows, is refused. So owners by an earlier edition are among those by a later one (see
-   `placement`), peers on different editions may talk, and nothing has to be taken back.
+   `placement`), peers on different editions may talk, and nothing has to be taken back. An edition
+   keeps the chunks' earlier sizes, because a text is known by the chunks in which it was learned.
 3. The quorum grows with the replicas where two quorums of the manifest always meet. Otherwise a
    chunk might count because of two owners, while a reader believes two others that lack it; and
    two liars among more owners could vouch for what no honest owner has. Where quorums of the
@@ -18,16 +19,20 @@ far that is the number of replicas. Edition 0 stands for the manifest itself.
    that it knows, until it runs a release that reads the new one.
 """
 
+from itertools import pairwise
 from typing import Annotated
 
 import msgspec
 
 from giaann_p2p.errors import EditionError
+from giaann_p2p.model.spec import CHUNK, MOST_CHUNK
 from giaann_p2p.swarm.wire.identity import SIGNATURE_BYTES, Identity, verified
 from giaann_p2p.swarm.wire.manifest import MOST_REPLICAS, Manifest, Rules, usual_quorum
 
 FORMAT = 1
 """Version of the encoding. Another one may add the number of shards, and columns to be cut."""
+MOST_SIZES = 8
+"""Maximum number of sizes of chunks besides the manifest's: they may double until the largest."""
 MOST_BYTES = 512
 """Maximum length of an encoded edition, in bytes."""
 MOST_NUMBER = 1 << 32
@@ -46,6 +51,11 @@ class Edition(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_field
     number: Annotated[int, msgspec.Meta(ge=1, lt=MOST_NUMBER)]
     replicas: Annotated[int, msgspec.Meta(ge=1, le=MOST_REPLICAS)]
     """Number of peers that own each shard."""
+    sizes: Annotated[
+        tuple[Annotated[int, msgspec.Meta(gt=CHUNK, le=MOST_CHUNK)], ...],
+        msgspec.Meta(max_length=MOST_SIZES),
+    ] = ()
+    """The sizes of chunks after the manifest's, in sentences, ascending; the last one counts."""
     signature: _Signature = b""
 
     @classmethod
@@ -65,12 +75,22 @@ class Edition(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_field
                 f"edition {found.number} has {found.replicas} replicas, fewer than the "
                 f"{manifest.replicas} of the manifest"
             )
+        sizes = manifest.layout.chunk, *found.sizes
+        if any(later <= size for size, later in pairwise(sizes)):
+            raise EditionError(f"the chunks of edition {found.number} do not grow")
         return found
 
     @classmethod
-    def signed(cls, founder: Identity, swarm_id: bytes, number: int, replicas: int) -> "Edition":
+    def signed(
+        cls,
+        founder: Identity,
+        swarm_id: bytes,
+        number: int,
+        replicas: int,
+        sizes: tuple[int, ...] = (),
+    ) -> "Edition":
         """Return an edition with the founder's signature."""
-        draft = cls(FORMAT, swarm_id, number, replicas)
+        draft = cls(FORMAT, swarm_id, number, replicas, sizes)
         return msgspec.structs.replace(draft, signature=founder.sign(_KIND, draft.to_bytes()))
 
     def unsigned(self) -> bytes:
@@ -85,7 +105,8 @@ class Edition(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_field
 class Editions:
     """The newest edition that one peer knows, and the rules that follow from it.
 
-    Invariant: neither the edition's number nor its replicas ever become lower.
+    Invariant: neither the edition's number nor its replicas ever become lower, and its sizes of
+    chunks only become more.
     """
 
     def __init__(self, manifest: Manifest) -> None:
@@ -112,6 +133,9 @@ class Editions:
                 f"edition {found.number} has {found.replicas} replicas, fewer than the "
                 f"{self.rules.replicas} of edition {self.number}"
             )
+        known = self.newest.sizes if self.newest else ()
+        if found.sizes[: len(known)] != known:
+            raise EditionError(f"edition {found.number} lacks the chunks of edition {self.number}")
         return True
 
     def learn(self, data: bytes) -> bool:
@@ -129,15 +153,25 @@ class Editions:
         """Return the newest edition's encoding; empty for edition 0."""
         return self.newest.to_bytes() if self.newest is not None else b""
 
-    def next(self, founder: Identity, replicas: int) -> Edition:
-        """Return the next edition, with more replicas; EditionError if they are no more."""
-        now = self.rules.replicas
-        if not now < replicas <= MOST_REPLICAS:
-            raise EditionError(
-                f"the number of replicas can only grow: give {now + 1} to {MOST_REPLICAS}, not "
-                f"{replicas}"
-            )
-        return Edition.signed(founder, self._manifest.swarm_id, self.number + 1, replicas)
+    def next(self, founder: Identity, replicas: int = 0, chunk: int = 0) -> Edition:
+        """Return the next edition, with more replicas, larger chunks, or both.
+
+        0 is for what stays as it is. EditionError if a number does not grow, or too much.
+        """
+        replicas = self._grown(
+            "the number of replicas", self.rules.replicas, replicas, MOST_REPLICAS
+        )
+        sizes = self.newest.sizes if self.newest else ()
+        if chunk:
+            sizes += (self._grown("a chunk", self.rules.chunk, chunk, MOST_CHUNK),)
+        if len(sizes) > MOST_SIZES:
+            raise EditionError(f"chunks cannot grow more often than {MOST_SIZES} times")
+        return Edition.signed(founder, self._manifest.swarm_id, self.number + 1, replicas, sizes)
+
+    def _grown(self, what: str, now: int, then: int, most: int) -> int:
+        if then and not now < then <= most:
+            raise EditionError(f"{what} can only grow: give {now + 1} to {most}, not {then}")
+        return then or now
 
 
 def rules_of(manifest: Manifest, edition: Edition | None) -> Rules:
@@ -153,6 +187,7 @@ def rules_of(manifest: Manifest, edition: Edition | None) -> Rules:
         manifest.replicas,
         manifest.quorum,
         edition.number if edition else 0,
+        (manifest.layout.chunk, *(edition.sizes if edition else ())),
     )
 
 

@@ -10,7 +10,6 @@ from dataclasses import replace
 from giaann_p2p.model.spec import ModelSpec
 from giaann_p2p.model.traits import traits_of
 from giaann_p2p.store.codec.parcel import Limits, memory_of
-from giaann_p2p.store.layout import Layout
 from giaann_p2p.store.seal import Seal, leaves_in
 from giaann_p2p.store.transfer import ALONE
 from giaann_p2p.swarm.wire.messages import MOST_BYTES, MOST_READ
@@ -33,16 +32,16 @@ _ANYWAY = 1 << 16
 repetitive text is packed very small."""
 
 
-def of_chunk(spec: ModelSpec, layout: Layout) -> Limits:
-    """Return the limits for unpacking the parcel with one chunk's delta."""
-    tokens, traits = layout.chunk * spec.max_tokens, traits_of(spec.profile)
+def of_chunk(spec: ModelSpec, sentences: int) -> Limits:
+    """Return the limits for unpacking the parcel with the delta of a chunk of so many sentences."""
+    tokens, traits = sentences * spec.max_tokens, traits_of(spec.profile)
     neurons, connections = traits.most_neurons(tokens), tokens * traits.most_pairs(spec)
     return Limits(spec.branches, spec.segments, neurons, connections)
 
 
-def of_push(spec: ModelSpec, layout: Layout) -> Limits:
-    """Return the limits for unpacking a message with rows of one chunk's delta."""
-    limits = of_chunk(spec, layout)
+def of_push(spec: ModelSpec, sentences: int) -> Limits:
+    """Return the limits for unpacking a message with rows of such a delta."""
+    limits = of_chunk(spec, sentences)
     return replace(limits, connections=min(limits.connections, MOST_CONNECTIONS))
 
 

@@ -16,7 +16,7 @@ from typing import Annotated, Literal, NamedTuple
 import msgspec
 
 from giaann_p2p.errors import MessageError, SpecError
-from giaann_p2p.model.spec import ModelSpec, pipeline_advice
+from giaann_p2p.model.spec import CHUNK, ModelSpec, pipeline_advice
 from giaann_p2p.store.layout import Layout
 from giaann_p2p.swarm.wire.identity import SIGNATURE_BYTES, Identity, PeerField, verified
 
@@ -61,6 +61,13 @@ class Rules(NamedTuple):
     """The quorum by the manifest; 0 if it is `quorum`."""
     edition: int = 0
     """Number of the edition that these rules are of."""
+    sizes: tuple[int, ...] = (CHUNK,)
+    """The number of sentences in a chunk: by the manifest, by later editions, and now."""
+
+    @property
+    def chunk(self) -> int:
+        """The number of sentences in a chunk of a text that is not known yet."""
+        return self.sizes[-1]
 
     @property
     def least_quorum(self) -> int:

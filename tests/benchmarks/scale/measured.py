@@ -45,7 +45,7 @@ from tests.benchmarks.scale.swarms import (
     spread,
 )
 from tests.benchmarks.scale.tables import Cells, number, size
-from tests.benchmarks.scale.training import ANY, CHUNKS, JOB, PARSED, Lesson, said
+from tests.benchmarks.scale.training import CHUNKS, JOB, PARSED, Lesson, said
 
 _RUNS, _PUSHES, _PARTS = 5, 300, 50
 T = TypeVar("T")
@@ -141,7 +141,7 @@ def _cutting(peers: int) -> float:
     everything = np.arange(lesson.layout.shards, dtype=np.uint16)
     told, seal = packed(everything, lesson.layout.shards), lesson.seal(everything)
     carry = Carry(JOB, 0, told, lesson.whole, seal)
-    checks = DeltaChecks(ANY, lesson.layout, anything)
+    checks = DeltaChecks.of(SPEC, lesson.layout, anything, chunk=lambda: lesson.sentences)
     carried = CarriedDelta(carry, checks, 0.0)
     carried.piece(placed.shards_of(placed.peers[0]))  # it is unpacked once
 

@@ -9,7 +9,7 @@ import numpy as np
 from giaann_p2p.model.delta import Delta
 from giaann_p2p.model.spec import CHUNK
 from giaann_p2p.net.frames import HEADER
-from giaann_p2p.store.codec.parcel import Limits, encode
+from giaann_p2p.store.codec.parcel import encode
 from giaann_p2p.store.layout import Layout, Shards
 from giaann_p2p.store.seal import made
 from giaann_p2p.store.update import Update, anything, cut
@@ -26,7 +26,7 @@ from giaann_p2p.swarm.wire.messages import Carried, Carry, Fetched, Push, Pushed
 from giaann_p2p.swarm.wire.messages import encode as encoded
 from giaann_p2p.swarm.wire.shardset import unpacked
 from giaann_p2p.swarm.wire.voucher import Sealing, sealing, vouched
-from tests.benchmarks.scale.lessons import learned
+from tests.benchmarks.scale.lessons import SPEC, learned
 from tests.benchmarks.scale.swarms import LINKS, QUORUM, fitting, identities, placement
 from tests.benchmarks.scale.tables import Cells, number, size
 
@@ -36,8 +36,6 @@ JOB = bytes(16)
 CHUNKS = (CHUNK, 128 * CHUNK)
 """Sentences of a chunk: the usual number, and that of a large swarm."""
 _NONE = bytes(1)
-ANY = Limits(256, 256, 1 << 30, 1 << 30, 1 << 30)
-"""Limits that no delta exceeds."""
 
 
 class Lesson(NamedTuple):
@@ -107,7 +105,7 @@ def pushed(peers: int, sentences: int) -> Pushes:
     """Bring a chunk to its holders, which answer at once."""
     placed, lesson = placement(peers, fitting(peers)), Lesson.of(sentences, fitting(peers))
     carried: dict[Peer, CarriedDelta] = {}
-    checks = DeltaChecks(ANY, lesson.layout, anything)
+    checks = DeltaChecks.of(SPEC, lesson.layout, anything, chunk=lambda: lesson.sentences)
     messages = sent = received = fetched = 0
     for call, answer in said(placed, lesson):
         messages += 1

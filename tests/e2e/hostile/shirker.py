@@ -140,7 +140,7 @@ class Shirker(ComputeNode):
         learned = await self._learning.learn(Task(order.sentences, []))
         if isinstance(learned, str):
             return EMPTY
-        return delta_of(learned.whole, of_chunk(self._manifest.spec, self._manifest.layout))
+        return delta_of(learned.whole, of_chunk(self._manifest.spec, self._manifest.layout.chunk))
 
     def _another(self) -> Peer:
         workers = [peer for peer in self.lookout.view.workers(self.clock()) if peer != self.me]

@@ -80,10 +80,10 @@ def swarm(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Swarm:
     return Swarm(TokenIssuer(folder).manifest, monkeypatch)
 
 
-def run(folder: Path, replicas: int = 3, **how: bool) -> None:
+def run(folder: Path, replicas: int = 3, chunk: int = 0, **how: bool) -> None:
     manifest = TokenIssuer(folder).manifest
     link = str(Link(manifest.swarm_id, ("/ip4/10.0.0.1/tcp/1/p2p/x",)))
-    reshard(replicas, link, folder, **({"yes": True} | how))
+    reshard(link, folder, replicas, chunk, **({"yes": True} | how))
 
 
 def test_what_would_move_is_shown_and_nothing_is_signed(
@@ -108,8 +108,27 @@ def test_the_edition_is_signed_kept_and_sent(
     kept = TokenIssuer(folder).editions
     assert (kept.number, kept.rules.replicas, swarm.sent) == (1, 3, [kept.to_bytes()])
     assert capsys.readouterr().out.splitlines()[-1] == "edition 1: 4 of 4 peers were told"
-    run(folder)  # with the same number, the same edition is sent again
-    assert swarm.sent == [kept.to_bytes()] * 2
+    run(folder)  # with the same number, or none, the same edition is sent again
+    run(folder, 0)
+    assert swarm.sent == [kept.to_bytes()] * 3
+
+
+def test_chunks_grow_with_or_without_further_replicas(
+    folder: Path, swarm: Swarm, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run(folder, 0, 1024)
+    rules = TokenIssuer(folder).editions.rules
+    assert (rules.edition, rules.replicas, rules.sizes) == (1, 2, (64, 1024))
+    assert capsys.readouterr().out.splitlines() == [
+        "sentences in a chunk of a new text: 64 now, 1,024 then",
+        "edition 1: 4 of 4 peers were told",
+    ]
+    run(folder, 3, 2048, as_json=True)
+    told = json.loads(capsys.readouterr().out)
+    assert (told["edition"], told["replicas"]["after"]) == (2, 3)
+    assert told["chunk"] == {"before": 1024, "after": 2048}
+    with pytest.raises(EditionError, match="a chunk can only grow: give 2049 to 16384, not 64"):
+        run(folder, 3, 64)
 
 
 def test_peers_that_would_have_little_room_are_named(
@@ -142,7 +161,8 @@ def test_an_edition_that_the_swarm_has_and_the_folder_lacks_is_kept_first(
         (4, UsageError, "4 replicas of a shard need as many storage peers, but 3 are there: sta"),
         (1, EditionError, "give 3 to 64, not 1"),
         (65, EditionError, "give 3 to 64, not 65"),
-        (2, UsageError, "the swarm has 2 replicas by its manifest already"),
+        (2, UsageError, "nothing would change, and there is no edition yet"),
+        (0, UsageError, "nothing would change, and there is no edition yet"),
     ],
 )
 def test_what_cannot_be_is_told(

@@ -16,12 +16,13 @@ from giaann_p2p.swarm.members.standing import DAY
 from giaann_p2p.swarm.training import schedule, writer
 from giaann_p2p.swarm.training.pushed_chunk import Cut
 from giaann_p2p.swarm.training.writer import Committed
+from giaann_p2p.swarm.wire.edition import Editions
 from giaann_p2p.swarm.wire.identity import Peer, name_of
 from giaann_p2p.swarm.wire.message import Message
 from giaann_p2p.swarm.wire.messages import AskManifest, Refusal, decode, encode
 from giaann_p2p.swarm.wire.training_messages import Beat, Learned, Skip
 from giaann_p2p.swarm.wire.voucher import Sealing
-from tests.unit.node.helpers import GIB, JOB, Town, play
+from tests.unit.node.helpers import FOUNDER, GIB, JOB, MANIFEST, Town, play
 from tests.unit.node.training.helpers_compute import FATAL, Visitor, Workshop, alone, written
 
 TEXT = written(640)
@@ -357,6 +358,39 @@ def test_compute_and_storage_peers_may_die_join_and_leave_meanwhile(seed: int) -
         await visitor.close()
 
     play(story, seed=seed)
+
+
+def test_chunks_grow_but_a_text_goes_on_in_chunks_as_it_began() -> None:
+    async def story(town: Town) -> None:
+        visitor = await founded(town)
+        shop = Workshop(town, 101)
+        seen: list[int] = []
+
+        def watch(report: TrainReport, standing: TrainProgress) -> None:
+            seen.append(standing.committed)
+
+        (begun,) = await visitor.trainer.train(
+            TEXT, watch=watch, should_stop=lambda: bool(seen) and seen[-1] >= 4
+        )
+        assert begun.interrupted
+        edition = Editions(MANIFEST).next(FOUNDER, chunk=256).to_bytes()
+        town.alive[0].node.gate.learn_edition(edition)
+        visitor.visit.gate.learn_edition(edition)
+        await town.until(lambda: all(one.node.gate.editions.number for one in town.alive))
+        (rest,) = await visitor.trainer.train(TEXT)
+        assert rest.complete
+        assert rest.chunks_known >= 4
+        assert rest.chunks_known + rest.chunks == 10
+        (known,) = await visitor.trainer.train(TEXT)
+        assert (known.known, known.job) == (True, rest.job)
+        other = written(600, seed=1)
+        (large,) = await visitor.trainer.train(other)
+        assert (large.complete, large.chunks, large.sentences) == (True, 3, 600)
+        await town.until(holds(town, TEXT + "\n" + other))
+        await shop.end()
+        await visitor.close()
+
+    play(story)
 
 
 def test_somebody_else_goes_on_where_it_was_stopped() -> None:

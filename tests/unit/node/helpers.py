@@ -46,9 +46,8 @@ SHARDS_OF_ALL = packed(ALL, LAYOUT.shards)
 LESSONS = Lessons(LAYOUT)
 JOB = b"a job of a test."
 EPOCH = 1.8e9
-MANIFEST = Manifest.founded(
-    Identity.from_seed(b"f" * 32), "town", spec=SPEC, layout=LAYOUT, replicas=3
-)
+FOUNDER = Identity.from_seed(b"f" * 32)
+MANIFEST = Manifest.founded(FOUNDER, "town", spec=SPEC, layout=LAYOUT, replicas=3)
 LIMITS = TransportLimits(
     connection=Limits(longest=1 << 23, bytes_in=1 << 24, bytes_out=1 << 24), drain_within=1.0
 )

@@ -174,7 +174,7 @@ def test_a_shard_that_there_is_none_harms_nothing_when_it_is_read(store: Store) 
     [
         ("strength", 0, "strengths must be 1"),
         ("strength", -5, "strengths must be 1"),
-        ("strength", 1 << 40, "strengths must be 1 to"),
+        ("strength", 1 << 50, "strengths must be 1 to"),
         ("count", -1, "counts 0 to"),
         ("target", 1000, "neuron that it lacks"),
         ("target", -1, "neuron that it lacks"),

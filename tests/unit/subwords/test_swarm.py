@@ -154,10 +154,10 @@ def test_a_chunk_is_learned_and_cut_as_alone() -> None:
     everything = np.arange(16, dtype=np.uint16)
     owned = [everything.tobytes(), everything[:5].tobytes()]
     made = Learner(RECOMMENDED, layout, "cpu").learn(Task([one.text for one in chunk], owned))
-    whole = decode(made.whole, of_chunk(RECOMMENDED, Layout()))
+    whole = decode(made.whole, of_chunk(RECOMMENDED, CHUNK))
     assert digest(whole) == digest(profile.learn(chunk).delta)
     homes = layout.shards_of(whole.concept, whole.feature)
-    part = decode(made.parcels[owned[1]], of_chunk(RECOMMENDED, Layout()))
+    part = decode(made.parcels[owned[1]], of_chunk(RECOMMENDED, CHUNK))
     assert digest(part) == digest(whole.only(np.isin(homes, everything[:5])))
     assert made.sequences == len(chunk)
 
@@ -167,7 +167,7 @@ def test_the_largest_chunk_is_within_the_limits_for_unpacking_it(segments: int) 
     """All tokens of all texts are distinct, each a delimiter, and every pair is connected."""
     spec = subword_spec(column_segments=segments)
     delta = _largest(spec)
-    assert digest(decode(encode(delta), of_chunk(spec, Layout()))) == digest(delta)
+    assert digest(decode(encode(delta), of_chunk(spec, CHUNK))) == digest(delta)
 
 
 def _largest(spec: ModelSpec) -> Delta:

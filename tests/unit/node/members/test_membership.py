@@ -9,6 +9,7 @@ from giaann_p2p.net.hive.key_file import open_key_file
 from giaann_p2p.node.members import membership
 from giaann_p2p.node.members.membership import Membership, TokenIssuer, needs, usual_folder_in
 from giaann_p2p.swarm.wire.admission import Admission
+from giaann_p2p.swarm.wire.edition import Edition
 from giaann_p2p.swarm.wire.identity import Identity, Peer, to_text
 from giaann_p2p.swarm.wire.manifest import Manifest
 from giaann_p2p.swarm.wire.token import EVERY, Rights
@@ -177,32 +178,40 @@ def test_the_founder_raises_the_number_of_replicas_one_edition_after_the_other(
 ) -> None:
     issuer = TokenIssuer(boot)
     assert issuer.editions.number == 0
-    assert issuer.rules_with(3) == issuer.editions.rules
-    assert issuer.rules_with(5)[1:3] == (5, 3)
-    assert issuer.editions.number == 0  # nothing is signed yet
-    assert issuer.reshard(4).number == 1
-    assert issuer.reshard(5).number == 2
-    assert TokenIssuer(boot).editions.rules.replicas == 5
+    assert issuer.next_edition() is issuer.next_edition(3) is issuer.next_edition(3, 64) is None
+    assert resharded(issuer, 4).number == 1
+    assert resharded(issuer, 5, 128).number == 2
+    assert TokenIssuer(boot).editions.rules[1:3] == (5, 3)
+    assert TokenIssuer(boot).editions.rules.chunk == 128
+    assert issuer.next_edition(5, 128) is None
     with pytest.raises(EditionError, match="give 6 to 64, not 4"):
-        issuer.reshard(4)
+        issuer.next_edition(4)
     (boot / "founder.key").unlink()
-    with pytest.raises(TokenError, match="only the swarm's founder can raise the number of repl"):
-        issuer.reshard(6)
+    with pytest.raises(TokenError, match="only the swarm's founder can change the swarm's rules"):
+        issuer.next_edition(6)
+
+
+def resharded(issuer: TokenIssuer, replicas: int, chunk: int = 0) -> Edition:
+    """Sign and save the next edition."""
+    edition = issuer.next_edition(replicas, chunk)
+    assert edition is not None
+    issuer.membership.keep_edition(edition.to_bytes())
+    return edition
 
 
 def test_a_crash_while_an_edition_is_saved_leaves_the_old_one(
     boot: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     issuer = TokenIssuer(boot)
-    issuer.reshard(4)
+    resharded(issuer, 4)
 
     def torn(self: Path, target: Path) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(Path, "replace", torn)
     with pytest.raises(KeyboardInterrupt):
-        issuer.reshard(5)
+        resharded(issuer, 5)
     assert issuer.editions.rules[1] == 4
     monkeypatch.undo()
-    assert issuer.reshard(5).number == 2
+    assert resharded(issuer, 5).number == 2
     assert issuer.editions.rules[1] == 5

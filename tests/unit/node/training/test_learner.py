@@ -10,7 +10,7 @@ from giaann_p2p.model.delta import EMPTY, Delta, total
 from giaann_p2p.model.digest import digest
 from giaann_p2p.model.learn import learn
 from giaann_p2p.model.parse import Parser
-from giaann_p2p.model.spec import ModelSpec
+from giaann_p2p.model.spec import CHUNK, ModelSpec
 from giaann_p2p.model.text import Sentence
 from giaann_p2p.node.training.learn_workers import ForkedWorker
 from giaann_p2p.node.training.learner import Cutting, Learner, Made, Task, skips_of, teach
@@ -80,7 +80,7 @@ def test_owners_get_their_rows_and_no_others_whenever_they_came(
     parcel = cut(shards)
     assert parcel == cut(shards.copy())
     assert parcel == encode(wanted(shards))
-    assert digest(decode(parcel, of_chunk(SPEC, Layout()))) == digest(wanted(shards))
+    assert digest(decode(parcel, of_chunk(SPEC, CHUNK))) == digest(wanted(shards))
 
 
 def test_the_whole_is_made_once() -> None:
@@ -91,7 +91,7 @@ def test_the_whole_is_made_once() -> None:
 
 def test_a_chunk_without_anything_to_learn_is_an_empty_parcel() -> None:
     found = school().learn(Task(["Go."], [EVERY.tobytes()]))
-    assert decode(found.whole, of_chunk(SPEC, Layout())).neurons == 0
+    assert decode(found.whole, of_chunk(SPEC, CHUNK)).neurons == 0
     assert found.sequences == 0
 
 

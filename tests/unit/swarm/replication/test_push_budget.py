@@ -9,7 +9,6 @@ from giaann_p2p.model.delta import EMPTY, Delta
 from giaann_p2p.model.learn import learn
 from giaann_p2p.model.sequence import SequenceBuilder
 from giaann_p2p.model.spec import CHUNK
-from giaann_p2p.store.layout import Layout
 from giaann_p2p.store.update import Update
 from giaann_p2p.swarm.replication.push_budget import (
     LEAST,
@@ -224,6 +223,19 @@ def test_the_parts_of_a_chunk_cost_at_most_what_it_would_as_a_whole(chunk: int) 
     assert max(waits) <= waits[0] * 1.01
 
 
+def test_a_budget_has_room_for_a_larger_chunk_once_chunks_grow() -> None:
+    budget = PushBudget(Settings(), CHUNK, NOW)
+    assert isinstance(budget.bill(C, False, push_of(1), [applied(0)], NOW), Bill)
+    budget.widen(16_384)
+    bill = budget.bill(B, True, push_of(1), [applied(0)], NOW)
+    assert isinstance(bill, Bill)
+    assert bill._reserved == 16_384
+    early = budget.bill(C, False, push_of(2), [applied(0)], NOW)
+    assert isinstance(early, Refusal)  # no sentences are given for it
+    assert isinstance(budget.bill(C, False, push_of(2), [applied(0)], NOW + 1e6), Bill)
+    assert budget._newcomers.sentences.level(NOW + 1e6) == 0
+
+
 def pushed(budget: PushBudget, who: Peer, job: int, part: float = 0.1) -> bool:
     """Push a part of a job's first chunk to shards without any chunk, at one and the same time."""
     push = push_of(0, job=job.to_bytes(16, "little"))
@@ -322,7 +334,7 @@ def test_the_true_cost_is_charged_when_a_delta_was_unpacked() -> None:
 
 
 def test_the_part_of_a_push_is_that_of_the_shards_held_here() -> None:
-    checks = TERMS._replace(layout=Layout(shards=SHARDS, sentences=1024))
+    checks = TERMS._replace(chunk=lambda: 1024)
     side = Side(A, Around(A), store(ALL, [0]), delta_checks=checks)
     side.tick(NOW)
     some = shards(0, 1)

@@ -2,7 +2,6 @@
 
 import pytest
 
-from giaann_p2p.store.layout import Layout
 from giaann_p2p.swarm.replication import pushes as module
 from giaann_p2p.swarm.replication.answers import Answers
 from giaann_p2p.swarm.replication.carried_deltas import CarriedDeltas
@@ -119,7 +118,7 @@ def test_who_gets_no_rows_says_so_and_blames_nobody(answer: Message | None) -> N
     ("sentences", "seconds"), [(64, 2.0), (128, 4.0), (1024, 32.7), (16_384, 524.2)]
 )
 def test_the_rows_of_a_larger_chunk_may_take_longer(sentences: int, seconds: float) -> None:
-    side = side_of(TERMS._replace(layout=Layout(shards=SHARDS, sentences=sentences)))
+    side = side_of(TERMS._replace(chunk=lambda: sentences))
     ask(side, push_from(B, 0, 2))
     assert [call.timeout for call in side.calls] == [pytest.approx(seconds, abs=0.1)]
 

@@ -6,20 +6,33 @@ import msgspec
 import pytest
 
 from giaann_p2p.errors import EditionError
+from giaann_p2p.model.spec import CHUNK, MOST_CHUNK
 from giaann_p2p.store.layout import Layout
-from giaann_p2p.swarm.wire.edition import FORMAT, MOST_BYTES, Edition, Editions, rules_of
+from giaann_p2p.swarm.wire.edition import (
+    FORMAT,
+    MOST_BYTES,
+    MOST_SIZES,
+    Edition,
+    Editions,
+    rules_of,
+)
 from giaann_p2p.swarm.wire.identity import Identity
 from giaann_p2p.swarm.wire.manifest import MOST_REPLICAS, Manifest, Rules
 
 FOUNDER, STRANGER = (Identity.from_seed(bytes([n]) * 32) for n in (1, 2))
 MANIFEST = Manifest.founded(FOUNDER, "town", layout=Layout(shards=16))
+LARGE = Manifest.founded(FOUNDER, "port", layout=Layout(shards=16, sentences=1024))
 OTHER = Manifest.founded(FOUNDER, "city", layout=Layout(shards=16))
 
 
 def signed(
-    number: int = 1, replicas: int = 4, by: Identity = FOUNDER, swarm: Manifest = MANIFEST
+    number: int = 1,
+    replicas: int = 4,
+    sizes: tuple[int, ...] = (),
+    by: Identity = FOUNDER,
+    swarm: Manifest = MANIFEST,
 ) -> bytes:
-    return Edition.signed(by, swarm.swarm_id, number, replicas).to_bytes()
+    return Edition.signed(by, swarm.swarm_id, number, replicas, sizes).to_bytes()
 
 
 def framed(*fields: object) -> bytes:
@@ -46,6 +59,35 @@ def test_the_newest_edition_counts() -> None:
     assert editions.number == 7
 
 
+def test_chunks_grow_and_their_earlier_sizes_are_kept() -> None:
+    editions = Editions(MANIFEST)
+    assert (editions.rules.chunk, editions.rules.sizes) == (CHUNK, (CHUNK,))
+    for number, chunk in enumerate((128, 1024), 1):
+        edition = editions.next(FOUNDER, chunk=chunk)
+        assert (edition.number, edition.replicas) == (number, MANIFEST.replicas)
+        assert editions.learn(edition.to_bytes())
+    assert (editions.rules.chunk, editions.rules.sizes) == (1024, (CHUNK, 128, 1024))
+    assert editions.learn(editions.next(FOUNDER, replicas=5).to_bytes())
+    assert (editions.rules.chunk, editions.rules.replicas) == (1024, 5)
+    for sizes in ((), (128,), (1024,), (128, 512), (128, 512, 1024)):
+        with pytest.raises(EditionError, match="edition 4 lacks the chunks of edition 3"):
+            editions.learn(signed(4, 5, sizes))
+    assert editions.rules.edition == 3
+
+
+def test_chunks_do_not_shrink_or_exceed_the_largest_or_grow_for_ever() -> None:
+    editions = Editions(LARGE)
+    for chunk in (64, 1024, MOST_CHUNK + 1):
+        with pytest.raises(EditionError, match="can only grow: give 1025 to 16384, not"):
+            editions.next(FOUNDER, chunk=chunk)
+    with pytest.raises(EditionError, match="the chunks of edition 1 do not grow"):
+        editions.learn(signed(swarm=LARGE, sizes=(512,)))
+    for chunk in range(1025, 1025 + MOST_SIZES):
+        editions.learn(editions.next(FOUNDER, chunk=chunk).to_bytes())
+    with pytest.raises(EditionError, match="more often than 8 times"):
+        editions.next(FOUNDER, chunk=2048)
+
+
 def test_no_edition_takes_replicas_back() -> None:
     editions = Editions(MANIFEST)
     assert editions.learn(signed(1, 6))
@@ -69,11 +111,17 @@ def test_no_edition_takes_replicas_back() -> None:
         (signed() + b"?", "this is not an edition"),
         (framed(FORMAT + 1, MANIFEST.swarm_id, 1, 4), "has format 2, but this giaann-p2p reads 1"),
         (framed(FORMAT + 1, "all else is different"), "has format 2, but this giaann-p2p reads 1"),
-        (framed(FORMAT, MANIFEST.swarm_id, 0, 4), "this is not an edition"),
-        (framed(FORMAT, MANIFEST.swarm_id, 1 << 32, 4), "this is not an edition"),
-        (framed(FORMAT, MANIFEST.swarm_id, 1, MOST_REPLICAS + 1), "this is not an edition"),
-        (framed(FORMAT, MANIFEST.swarm_id, 1, 4, 5), "this is not an edition"),
-        (signed().replace(b"\x04\xc4", b"\xcc\x04\xc4"), "not in its canonical encoding"),
+        (framed(FORMAT, MANIFEST.swarm_id, 0, 4, []), "this is not an edition"),
+        (framed(FORMAT, MANIFEST.swarm_id, 1 << 32, 4, []), "this is not an edition"),
+        (framed(FORMAT, MANIFEST.swarm_id, 1, MOST_REPLICAS + 1, []), "this is not an edition"),
+        (framed(FORMAT, MANIFEST.swarm_id, 1, 4, [], 5), "this is not an edition"),
+        (framed(FORMAT, MANIFEST.swarm_id, 1, 4), "this is not an edition"),
+        (framed(FORMAT, MANIFEST.swarm_id, 1, 4, [CHUNK]), "this is not an edition"),
+        (framed(FORMAT, MANIFEST.swarm_id, 1, 4, [MOST_CHUNK + 1]), "this is not an edition"),
+        (framed(FORMAT, MANIFEST.swarm_id, 1, 4, [*range(65, 74)]), "this is not an edition"),
+        (signed(sizes=(128, 128)), "the chunks of edition 1 do not grow"),
+        (signed(sizes=(256, 128)), "the chunks of edition 1 do not grow"),
+        (signed().replace(b"\x04\x90", b"\xcc\x04\x90"), "not in its canonical encoding"),
     ],
 )
 def test_what_is_no_edition_of_the_founder_changes_nothing(data: bytes, says: str) -> None:
@@ -85,7 +133,7 @@ def test_what_is_no_edition_of_the_founder_changes_nothing(data: bytes, says: st
 
 def test_the_signature_covers_all_that_an_edition_says() -> None:
     known = msgspec.msgpack.decode(signed())
-    for at, other in ((1, OTHER.swarm_id), (2, 2), (3, 5)):
+    for at, other in ((1, OTHER.swarm_id), (2, 2), (3, 5), (4, [128])):
         fields = [*known]
         fields[at] = other
         with pytest.raises(EditionError):
@@ -93,7 +141,8 @@ def test_the_signature_covers_all_that_an_edition_says() -> None:
 
 
 def test_an_edition_is_small() -> None:
-    assert len(signed((1 << 32) - 1, MOST_REPLICAS)) <= 120
+    sizes = tuple(range(MOST_CHUNK - MOST_SIZES, MOST_CHUNK))
+    assert len(signed((1 << 32) - 1, MOST_REPLICAS, sizes)) <= 150
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,6 @@ from giaann_p2p.model.learn import learn
 from giaann_p2p.model.sequence import SequenceBuilder
 from giaann_p2p.model.spec import CHUNK, ModelSpec
 from giaann_p2p.store.codec.parcel import decode, encode
-from giaann_p2p.store.layout import Layout
 from giaann_p2p.swarm.wire.limits import (
     MOST_CONNECTIONS,
     of_answer,
@@ -34,31 +33,30 @@ def largest() -> Delta:
 
 
 def test_the_largest_chunk_passes_and_a_larger_one_does_not() -> None:
-    whole, limits = largest(), of_chunk(SPEC, Layout())
+    whole, limits = largest(), of_chunk(SPEC, CHUNK)
     assert limits.neurons == whole.neurons
     assert whole.connections <= limits.connections < 2 * whole.connections
     assert decode(encode(whole), limits).connections == whole.connections
-    smaller = of_chunk(ModelSpec(seed_tokens=4, max_tokens=6), Layout())
+    smaller = of_chunk(ModelSpec(seed_tokens=4, max_tokens=6), CHUNK)
     with pytest.raises(DamagedError, match="neurons: 576 is above the limit of 384"):
         decode(encode(whole), smaller)
 
 
 def test_a_chunk_of_the_usual_model_is_bounded_by_its_sentences() -> None:
-    limits = of_chunk(ModelSpec(), Layout())
+    limits = of_chunk(ModelSpec(), CHUNK)
     assert (limits.neurons, limits.connections) == (64 * 80, 64 * 80 * 79)
     assert (limits.branches, limits.segments) == (ModelSpec().branches, ModelSpec().segments)
 
 
 def test_a_large_chunk_is_bounded_by_its_sentences_and_a_message_by_its_bytes() -> None:
-    layout = Layout(sentences=1 << 14)
-    whole, pushed = of_chunk(ModelSpec(), layout), of_push(ModelSpec(), layout)
+    whole, pushed = of_chunk(ModelSpec(), 1 << 14), of_push(ModelSpec(), 1 << 14)
     assert whole.connections == (1 << 14) * 80 * 79
     assert (pushed.neurons, pushed.connections) == (whole.neurons, MOST_CONNECTIONS)
-    assert of_push(ModelSpec(), Layout()) == of_chunk(ModelSpec(), Layout())
+    assert of_push(ModelSpec(), CHUNK) == of_chunk(ModelSpec(), CHUNK)
 
 
 def test_a_part_has_what_was_promised_and_goes_into_a_message() -> None:
-    whole, limits = largest(), of_chunk(SPEC, Layout())
+    whole, limits = largest(), of_chunk(SPEC, CHUNK)
     part = of_part(limits, whole.connections)
     assert decode(encode(whole), part).connections == whole.connections
     with pytest.raises(DamagedError, match=r"connections: .* is above"):
@@ -73,7 +71,7 @@ def test_a_shard_goes_into_memory() -> None:
 
 
 def test_a_few_bytes_of_an_answer_stand_for_no_more_than_they_can_mean() -> None:
-    limits = of_chunk(SPEC, Layout())
+    limits = of_chunk(SPEC, CHUNK)
     short, long = of_answer(limits, 100), of_answer(limits, MOST_BYTES)
     assert short.connections < short.neurons < 80_000
     assert short.text < 80_000
