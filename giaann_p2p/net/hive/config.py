@@ -60,8 +60,9 @@ class HostConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     watch: WatchLimits = WatchLimits()
     """The resources that p2pd may use before strangers are disconnected, and before p2pd is
     restarted."""
-    start_within: float = 15.0
-    """The seconds that p2pd has to start; it usually takes a third of a second."""
+    start_within: float = 60.0
+    """The seconds that p2pd has to start. It usually takes a third of a second; where a hundred
+    peers begin on one machine, some need more than fifteen."""
     check_every: float = 5.0
     """The seconds between two checks whether p2pd still answers."""
     answer_within: float = 10.0

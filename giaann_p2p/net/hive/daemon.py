@@ -83,8 +83,8 @@ class Daemon:
         except TimeoutError:
             await daemon.stop()
             raise DaemonError(
-                f"p2pd was not ready in {config.start_within:g} s: {daemon.last_words}; on a busy"
-                " machine, raise start_within"
+                f"p2pd was not ready in {config.start_within:g} s: {daemon.last_words}; start the"
+                " peer again when this machine is less busy"
             ) from None
         except BaseException:
             await daemon.stop()
