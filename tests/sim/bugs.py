@@ -360,10 +360,21 @@ def _go_by_the_rules_of_the_start(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(shared.Shared, "__init__", init)
 
 
+def _let_one_owner_be_enough_after_an_edition(patch: pytest.MonkeyPatch) -> None:
+    right = edition.rules_of
+
+    def rules_of(manifest: Any, newest: Any) -> Any:
+        found = right(manifest, newest)
+        return found._replace(quorum=1) if newest else found
+
+    patch.setattr(edition, "rules_of", rules_of)
+
+
 EDITION_BUGS = [
     Bug("take an earlier edition for news", _take_an_earlier_edition_for_news),
     Bug("forget the edition at a restart", _forget_the_edition_at_a_restart),
     Bug("never ask for a newer edition", _never_ask_for_a_newer_edition),
     Bug("go by the rules of the start", _go_by_the_rules_of_the_start),
+    Bug("let one owner be enough after an edition", _let_one_owner_be_enough_after_an_edition),
 ]
 """It takes a founder that raises the number of replicas to find these."""
