@@ -9,6 +9,7 @@ rows that are read then are compared like any others.
 
 import asyncio
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 
 from giaann_p2p.errors import MessageError, PeerError, UsageError
 from giaann_p2p.model.rows import Answer, noun_rows
@@ -26,6 +27,8 @@ _WITHIN = 5.0
 _PATIENCE, _AGAIN = 10.0, 0.25
 """Seconds to wait for peers that list a shard, and between two attempts: a swarm that has just
 started, or lost a peer, has none for a moment."""
+_ALL_WITHIN = 20.0
+"""Seconds in which all shards must be listed, however many peers hang: a client waits for 45."""
 _AT_ONCE = 8
 """Maximum number of shards asked for at once."""
 _MOST = 1 << 21
@@ -57,7 +60,7 @@ class FrequentNouns:
             return self._kept
 
     async def _found(self, number: int) -> Answer:
-        turns, lacking = asyncio.Semaphore(_AT_ONCE), list[int]()
+        turns, done = asyncio.Semaphore(_AT_ONCE), set[int]()
         best: dict[str, int] = {}
         time = asyncio.get_running_loop().time
         until = time() + _PATIENCE
@@ -68,18 +71,19 @@ class FrequentNouns:
                 while found is None and time() < until:
                     await asyncio.sleep(_AGAIN)
                     found = await self._of_shard(shard, number)
-            if found is None:
-                lacking.append(shard)
-                return
-            best.update(found)
+            if found is not None:
+                best.update(found)
+                done.add(shard)
 
-        async with asyncio.TaskGroup() as group:
-            for shard in range(self._layout.shards):
-                group.create_task(listed(shard))
-        if lacking:
+        shards = self._layout.shards
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_ALL_WITHIN), asyncio.TaskGroup() as group:
+                for shard in range(shards):
+                    group.create_task(listed(shard))
+        if len(done) < shards:
             raise Unreachable(
-                f"no peer listed the nouns of {len(lacking)} shards; `giaann status` shows which"
-                " peers hold them; ask again"
+                f"no peer listed the nouns of {shards - len(done)} shards; `giaann status` shows"
+                " which peers hold them; ask again"
             )
         return noun_rows(best.items(), number)
 

@@ -1,5 +1,6 @@
 """The most frequent nouns of a swarm, from peers some of which are silent or lie."""
 
+import asyncio
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import cast
@@ -56,10 +57,12 @@ class Swarm:
             lambda: 0.0,
         )
 
-    async def _call(self, peer: Peer, body: bytes, **_: float) -> bytes:
+    async def _call(self, peer: Peer, body: bytes, *, timeout: float) -> bytes:  # noqa: ASYNC109
         question = decode(body)
         assert isinstance(question, AskNouns)
         self.asked += 1
+        if self._known[peer] is silent:
+            await asyncio.sleep(timeout)
         return encode(self._known[peer](question))
 
     async def most(self, number: int) -> list[tuple[str, int]]:
@@ -98,6 +101,16 @@ def test_a_swarm_that_has_just_started_is_waited_for() -> None:
         return honest(question)
 
     assert run(Swarm(starts).most(1)) == [("bee", 5)]
+
+
+def test_peers_that_hang_are_not_waited_for_one_after_the_other() -> None:
+    async def main() -> None:
+        begun = asyncio.get_running_loop().time()
+        with pytest.raises(Unreachable, match="ask again"):
+            await Swarm(*[silent] * 99, honest).most(3)
+        assert asyncio.get_running_loop().time() - begun <= 30
+
+    run(main())
 
 
 def test_a_shard_that_nobody_lists_is_an_error_with_advice() -> None:
