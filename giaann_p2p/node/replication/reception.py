@@ -29,6 +29,8 @@ from giaann_p2p.swarm.wire.message import Message
 from giaann_p2p.swarm.wire.messages import (
     BUSY,
     Carry,
+    Compare,
+    Compared,
     Push,
     Pushed,
     PushFrom,
@@ -60,14 +62,19 @@ class Reception:
         counters: Counters,
         take: Callable[[int, Peer, Push | PushFrom], None],
         carry: Callable[[Peer, Carry], Message],
+        differs: Callable[[], None],
         fullness: Callable[[], float],
         patience: float,
     ) -> None:
-        """Start with updates refused; later, one may wait `patience` seconds for its write."""
+        """Start with updates refused; later, one may wait `patience` seconds for its write.
+
+        `differs` is called when another holder asked that has other chunks.
+        """
         self.open = False
         """Whether updates are accepted."""
         self._gate, self._answering, self._counters = gate, answering, counters
-        self._take, self._carry, self._fullness = take, carry, fullness
+        self._take, self._carry, self._differs = take, carry, differs
+        self._fullness = fullness
         self._shares = Shares()
         self._patience = patience
         self._waiting: dict[int, asyncio.Future[Message]] = {}
@@ -160,6 +167,9 @@ class Reception:
         else:
             counters.questions += 1
             answer = self._gate.answer(question) or await self._answering.to(question, peer)
+        of_holder = isinstance(question, Compare) and question.job is None
+        if of_holder and isinstance(answer, Compared) and answer.is_different:
+            self._differs()
         return answer
 
     async def _pushed(self, peer: bytes, question: Push | PushFrom) -> Message:

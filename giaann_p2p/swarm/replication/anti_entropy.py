@@ -16,7 +16,10 @@ from giaann_p2p.swarm.wire.replica import ReplicaState
 class AntiEntropy:
     """Compares sets of chunks with each peer that holds or owns one of this peer's shards.
 
-    At most one question is in flight to each peer.
+    At most one question is in flight to each peer. In a large swarm a peer has hundreds of such
+    partners, and mostly nothing has changed. Then it compares less often. A chunk that was missed
+    is found as soon as ever: its other holders have changed, and ask soon, and their question shows
+    that they have another set.
     """
 
     def __init__(self, shared: Shared, then: Callable[[Peer, float], list[Action]]) -> None:
@@ -24,13 +27,18 @@ class AntiEntropy:
         self._others, self._held, self._reports = shared.others, shared.held, shared.reports
         self._pending_calls, self._then = shared.calls, then
         self._asking: dict[Peer, bool] = {}  # whether the answer still counts
-        self._next: dict[Peer, float] = {}
+        self._asked: dict[Peer, float] = {}  # when each answered last
+        self._changed = shared.begun
         self._by_parts: dict[Peer, list[int]] = {}  # shards that are compared by parts with each
         self._seen, self._known = (-1, -1), dict[Peer, list[int]]()
 
     def hurry(self, peer: Peer, now: float) -> None:
         """Ask a peer again at the next opportunity, without waiting for the interval."""
-        self._next[peer] = now
+        self._asked.pop(peer, None)
+
+    def changed(self, now: float) -> None:
+        """Note that chunks have changed, here or at another peer: compare at the usual interval."""
+        self._changed = now
 
     def restarted(self, peer: Peer) -> None:
         """Handle a peer's restart: ignore an answer in flight, because the peer may have lost data.
@@ -43,9 +51,11 @@ class AntiEntropy:
     def due(self, now: float) -> list[Action]:
         """Ask each reachable peer whose next comparison is due."""
         actions: list[Action] = []
-        for peer, shards in self._partners(now).items():
-            if peer in self._asking or now < self._next.get(peer, now):  # the common case
-                continue
+        partners, pauses = self._partners(now), self._pauses(now)
+        for peer, shards in partners.items():
+            asked = self._asked.get(peer)
+            if peer in self._asking or (asked is not None and now < asked + pauses(shards)):
+                continue  # the common case
             if self._others.not_suspected(peer, now):
                 actions += self._question(peer, shards, now)
         return actions
@@ -66,7 +76,9 @@ class AntiEntropy:
         shared.pop(self._replicas.me, None)
         order = sorted((min(some), peer) for peer, some in shared.items())
         found = {peer: sorted(shared[peer]) for _, peer in order}
-        self._next = {peer: when for peer, when in self._next.items() if peer in found}
+        if found != self._known:
+            self.changed(now)
+        self._asked = {peer: when for peer, when in self._asked.items() if peer in found}
         self._by_parts = {peer: some for peer, some in self._by_parts.items() if peer in found}
         return found
 
@@ -89,7 +101,7 @@ class AntiEntropy:
         now: float,
     ) -> list[Action]:
         counts, shards = self._asking.pop(peer), list(mine)
-        self._next[peer] = now + self._pause(shards)
+        self._asked[peer] = now
         if isinstance(answer, Refusal):
             self._others.heard(peer)
             return []
@@ -107,9 +119,17 @@ class AntiEntropy:
             return actions
         for shard, word in words.items():
             self._reports.heard(peer, shard, word)
+            if word.chunks is not mine[shard]:
+                self.changed(now)
         return actions + self._then(peer, now)
 
-    def _pause(self, shards: list[int]) -> float:
+    def _pauses(self, now: float) -> Callable[[list[int]], float]:
+        """Return a function that says how long to wait between two comparisons of some shards."""
+        settings = self._settings
+        is_calm = now - self._changed > settings.calm_after
+        usual = settings.calm_every if is_calm else settings.compare_every
         hurried = self._replicas.all(ReplicaState.SYNCING, ReplicaState.DRAINING)
-        hurry = len(hurried) > 0 and not {*shards}.isdisjoint(hurried.tolist())
-        return self._settings.hurry_every if hurry else self._settings.compare_every
+        if not len(hurried):
+            return lambda shards: usual
+        some = {*hurried.tolist()}
+        return lambda shards: usual if some.isdisjoint(shards) else settings.hurry_every

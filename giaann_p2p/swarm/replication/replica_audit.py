@@ -147,7 +147,7 @@ class ReplicaAudit:
 
     def _tried(self, shard: int, now: float) -> list[Peer]:
         """Return the peers to audit on a shard: its owners and accused peers that serve it."""
-        since = now - self._settings.word_counts
+        since = now - max(self._settings.word_counts, 2 * self._settings.calm_every)
         named = {peer for peer, shards in self._named.items() if shard in shards}
         asked = named.union(self._replicas.owners(shard)) - {self._replicas.me}
         words = self._reports.on(shard, since)

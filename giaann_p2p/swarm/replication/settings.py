@@ -23,6 +23,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """Interval in seconds at which two holders of a shard compare which chunks they have
     (anti-entropy). Shorter: a replica that missed an update gets it sooner. Longer: fewer messages
     (one per pair of peers, whatever the number of shards)."""
+    calm_every: float = 30.0
+    """The same interval once nothing has changed for `calm_after`: neither chunks here, nor which
+    peers hold the shards; and no peer has shown other chunks. At least `compare_every`."""
+    calm_after: float = 60.0
+    """Seconds without a change after which holders compare less often."""
     hurry_every: float = 1.0
     """Interval in seconds between two comparisons of a shard's holders while this peer is catching
     up on a shard or handing one over; at most `compare_every`."""
@@ -95,6 +100,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             raise UsageError("word_counts must be more than twice compare_every")
         if self.linger <= self.word_counts:
             raise UsageError("linger must be more than word_counts")
+        if self.calm_every < self.compare_every or self.calm_after < 0:
+            raise UsageError("calm_every must be compare_every or more, and calm_after 0 or more")
         if self.hurry_every <= 0 or self.hurry_every > self.compare_every:
             raise UsageError("hurry_every must be above 0 and at most compare_every")
         if self.call_timeout <= 0 or self.release_every <= 0 or self.audit_every <= 0:

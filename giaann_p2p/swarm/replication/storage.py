@@ -145,6 +145,8 @@ class StoragePeer:
     def stored(self, number: int, error: GiaannError | None, now: float) -> list[Action]:
         """Handle the end of a store operation; `error` is None if it succeeded."""
         into = self._deeds.into(number)
+        if into and error is None:
+            self._anti_entropy.changed(now)
         actions = self._deeds.done(number, error, now) + self._downloads.due(now)
         return actions + self._decided(into, now)  # do not wait for the next tick
 
@@ -153,6 +155,10 @@ class StoragePeer:
         self.reports.restarted(peer)
         self._anti_entropy.restarted(peer)
         self._handover.restarted(peer)
+
+    def differs(self, now: float) -> None:
+        """Note that another peer has other chunks than this one, or will have."""
+        self._anti_entropy.changed(now)
 
     def search(self, sought: WithdrawalFilter) -> Search:
         """Return the founder's search for chunks to withdraw, ready to run on this peer's chunks.

@@ -235,6 +235,11 @@ class Compared(Message, frozen=True, tag="compared"):
     """For each of `sets`, the numbers of the parts that it has, one byte each; empty if it is
     whole. It is empty as a whole if all sets are whole."""
 
+    @property
+    def is_different(self) -> bool:
+        """Whether the sender has another set of a shard than the peer that asked."""
+        return any(which != -1 for which in self.which)
+
 
 class Fetch(Message, frozen=True, tag="fetch"):
     """Request for the deltas of some chunks, for some shards."""

@@ -14,7 +14,17 @@ from giaann_p2p.node.members.gate import Gate
 from giaann_p2p.node.replication.answering import Answering
 from giaann_p2p.node.replication.reception import Reception
 from giaann_p2p.swarm.wire.actions import Reply
-from giaann_p2p.swarm.wire.messages import Carried, Carry, Push, Pushed, decode, encode
+from giaann_p2p.swarm.wire.message import Message
+from giaann_p2p.swarm.wire.messages import (
+    Carried,
+    Carry,
+    Compare,
+    Compared,
+    Push,
+    Pushed,
+    decode,
+    encode,
+)
 from giaann_p2p.swarm.wire.messages import Refusal as Refused_
 
 PEER = bytes(32)
@@ -27,17 +37,27 @@ class Desk:
 
     def __init__(self) -> None:
         self.tickets: list[int] = []
-        self.fullness = 0.0
+        self.fullness, self.differed = 0.0, 0
+        self.compared = Compared(b"", [], [])
+        nothing = SimpleNamespace(check=lambda *asked: None, answer=lambda question: None)
+        answering = SimpleNamespace(at_once=lambda question: None, to=self._answer)
         self.reception = Reception(
-            cast("Gate", SimpleNamespace(check=lambda peer, question: None)),
-            cast("Answering", SimpleNamespace(at_once=lambda question: None)),
+            cast("Gate", nothing),
+            cast("Answering", answering),
             Counters(),
             lambda ticket, sender, question: self.tickets.append(ticket),
             lambda sender, question: Carried(),
+            self._differs,
             lambda: self.fullness,
             PATIENCE,
         )
         self.reception.open = True
+
+    async def _answer(self, question: Message, peer: bytes) -> Message:
+        return self.compared
+
+    def _differs(self) -> None:
+        self.differed += 1
 
     async def push(self, peer: bytes = PEER) -> asyncio.Task[bytes]:
         answer = self.reception.answer(peer, BODY)
@@ -69,6 +89,28 @@ def test_an_update_is_wanted_until_it_is_answered() -> None:
         desk.reception.reply(Reply(second, Pushed(b"")))
         await two
         assert repr(desk.reception) == "<Reception: 0 updates wait>"
+
+    play(story)
+
+
+@pytest.mark.parametrize(
+    ("which", "job", "is_told"),
+    [
+        ([-1, -1], None, False),
+        ([-1, 0], None, True),
+        ([-2, -1], None, True),
+        ([0, 0], bytes(16), False),  # a client that takes a census has no chunks
+    ],
+)
+def test_it_is_told_when_another_holder_has_other_chunks(
+    which: list[int], job: bytes | None, is_told: bool
+) -> None:
+    async def story(desk: Desk) -> None:
+        desk.compared = Compared(b"", which, [])
+        asked = desk.reception.answer(PEER, encode(Compare(b"", [], job=job)))
+        assert not isinstance(asked, bytes)
+        assert decode(await asked) == desk.compared
+        assert desk.differed == is_told
 
     play(story)
 

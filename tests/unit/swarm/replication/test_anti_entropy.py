@@ -5,10 +5,20 @@ import pytest
 from giaann_p2p.swarm.replication import set_comparison
 from giaann_p2p.swarm.replication.peer_reports import PeerReport
 from giaann_p2p.swarm.wire.actions import Apply, Call
-from giaann_p2p.swarm.wire.messages import Compare, Compared, Fetch, Offered, Pushed, Refusal
+from giaann_p2p.swarm.wire.messages import (
+    Compare,
+    Compared,
+    Fetch,
+    Offered,
+    Push,
+    Pushed,
+    Refusal,
+)
 from giaann_p2p.swarm.wire.replica import ReplicaState
-from giaann_p2p.swarm.wire.shardset import unpacked
+from giaann_p2p.swarm.wire.shardset import packed, unpacked
 from tests.helpers_swarm import (
+    JOB,
+    LESSONS,
     MESSAGES,
     NOW,
     OTHER_JOB,
@@ -23,6 +33,7 @@ from tests.helpers_swarm import (
     applied,
     make_ready,
     sent,
+    shards,
     store,
     talk,
     update,
@@ -72,6 +83,80 @@ def test_one_question_at_a_time_and_then_a_pause() -> None:
     assert side.calls == []
     side.tick(NOW + 3 + SETTINGS.compare_every)
     assert [call.peer for call in side.calls] == [B, C]
+
+
+CALM = NOW + SETTINGS.calm_after + 1
+
+
+def calm() -> tuple[Side, Side]:
+    """Return a peer that has just compared with the only other holder, and finds nothing new."""
+    around = Around(A, B)
+    side, there = (Side(one, around, store(chunks=range(2))) for one in (A, B))
+    make_ready(side.core.replicas)
+    make_ready(there.core.replicas)
+    for now in (NOW, CALM):
+        side.tick(now)
+        asked(side, there, now)
+    return side, there
+
+
+def asked(side: Side, there: Side, now: float) -> None:
+    """Let the question to the other holder be answered."""
+    side.answer(to(side, B), sent(there.answers.to(to(side, B).message)), now)
+
+
+def asks_at(side: Side, seconds: float) -> bool:
+    side.tick(CALM + seconds - 0.01)
+    assert compares(side) == []
+    side.tick(CALM + seconds)
+    return len(compares(side)) == 1
+
+
+def test_while_nothing_changes_holders_compare_less_often() -> None:
+    side, there = calm()
+    assert asks_at(side, SETTINGS.calm_every)
+    asked(side, there, CALM + SETTINGS.calm_every)
+    assert asks_at(side, 2 * SETTINGS.calm_every)
+
+
+def test_who_takes_a_chunk_in_compares_as_usual_and_so_does_who_is_asked_by_it() -> None:
+    side, there = calm()
+    there.tick(CALM)
+    there.answer(to(there, A), sent(side.answers.to(to(there, A).message)), CALM)
+    everything = shards(*range(SHARDS))
+    question = Push(JOB, 7, packed(everything, SHARDS), LESSONS.parcel(7, everything))
+    side.do(side.core.asked(1, D, question, CALM + 1), CALM + 1)
+    assert side.store.sets([0])[0] == applied(0, 1, 7)
+    assert asks_at(side, SETTINGS.compare_every)
+    answer = there.answers.to(to(side, B).message)
+    assert isinstance(answer, Compared)
+    assert answer.is_different
+    assert compares(there) == []
+    there.core.differs(CALM + SETTINGS.compare_every)
+    there.tick(CALM + SETTINGS.compare_every)
+    assert len(compares(there)) == 1
+
+
+def test_who_learns_that_another_has_more_compares_as_usual() -> None:
+    side, there = calm()
+    there.store.apply([update(7, *range(SHARDS))])
+    assert asks_at(side, SETTINGS.calm_every)
+    later = CALM + SETTINGS.calm_every
+    asked(side, there, later)
+    side.calls.clear()  # what it fetches from there does not come
+    side.tick(later + SETTINGS.compare_every)
+    assert len(compares(side)) == 1
+
+
+def test_after_others_came_or_went_all_compare_as_usual() -> None:
+    side, _ = calm()
+    side.around.ready_at[2] = [A, B, C]
+    side.around.changes += 1
+    side.tick(CALM + 1)
+    assert [call.peer for call in compares(side)] == [C]
+    side.calls.clear()
+    side.tick(CALM + SETTINGS.compare_every)
+    assert [call.peer for call in compares(side)] == [B]
 
 
 @pytest.mark.parametrize("state", [ReplicaState.SYNCING, ReplicaState.DRAINING])
@@ -219,7 +304,7 @@ def test_times_of_who_is_no_partner_any_longer_are_forgotten() -> None:
             assert isinstance(call.message, Compare)
             count = len(call.message.marks)
             side.answer(call, lie(states=b"r" * count, which=[-2] * count), NOW + number)
-    assert len(side.core._anti_entropy._next) <= 4
+    assert len(side.core._anti_entropy._asked) <= 4
     assert len(side.core._anti_entropy._by_parts) == 3
 
 

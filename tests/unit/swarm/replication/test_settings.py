@@ -22,6 +22,8 @@ def test_the_usual_ones_fit() -> None:
         ({"word_counts": 10.0}, "word_counts"),
         ({"compare_every": 6.0}, "word_counts"),
         ({"linger": 12.0}, "linger"),
+        ({"calm_every": 4.9}, "calm_every"),
+        ({"calm_after": -1.0}, "calm_after"),
         ({"hurry_every": 0.0}, "hurry_every"),
         ({"hurry_every": 5.1}, "hurry_every"),
         ({"transfers": 0}, "transfers"),
