@@ -14,8 +14,11 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     tick: float = 1.0
     """Seconds between two ticks; at each tick a storage peer reviews its shards and its load."""
     look_every: float = 3.0
-    """Seconds between two looks at the DHT board. Less: joins and departures are noticed sooner;
-    more: fewer look-ups in the DHT (each look makes one for each role)."""
+    """Seconds between two looks at the DHT board in a small swarm. Less: joins and departures are
+    noticed sooner; more: fewer look-ups in the DHT (each look makes one for each role)."""
+    look_slowest: float = 0.7 * LIFETIME / 3
+    """Seconds between two looks in a large swarm, which ask many more nodes; between 32 and some 75
+    peers the interval grows with their number. Invariant: less than `grace`."""
     look_within: float = 5.0
     """Timeout of a look at the DHT board or a post to it, in seconds."""
     grace: float = LIFETIME / 3
@@ -80,6 +83,11 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         for name in self.__struct_fields__:
             if not 0 < (value := getattr(self, name)) < inf:
                 raise UsageError(f"options: {name} must be more than 0, and finite; it is {value}")
+        if self.look_slowest >= self.grace:
+            raise UsageError(
+                f"options: look_slowest must be less than grace, {self.grace} s; it is "
+                f"{self.look_slowest} s"
+            )
         if self.grace + LIFETIME / 3 >= LIFETIME:
             raise UsageError(
                 f"options: grace plus a third of a record's lifetime must be less than that"

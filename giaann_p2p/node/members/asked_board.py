@@ -51,7 +51,7 @@ _WITHIN = 2.0
 answer fails no look."""
 _TRIED = 8
 """Number of records of an answer that are verified until one is valid."""
-_FOR_PULSES = NEWS / 2
+_FOR_PULSES = NEWS - 2
 """Seconds after a look for which the next ones ask for pulses. Peers still send whole what came
 meanwhile, also to a client whose question and clock are a little late."""
 Answer = dict[Role, list[bytes]]

@@ -39,6 +39,8 @@ _CHEAP = 1 / 32
 """Cost of a record that is known already, as a fraction of a signature check."""
 _COMPLAIN_EVERY = 60.0
 """Minimum seconds between two log lines on refused records."""
+_FEW = 32
+"""Number of peers above which looks are less frequent."""
 _WHOLE_EVERY = 30.0
 """Minimum seconds between two looks that ask for all records because some are not known."""
 _MOST_NAMES = 5
@@ -81,6 +83,7 @@ class Lookout:
         self._contact = Contact("the peer directory", self._log, self._options.look_within)
         self._looked = -1.0  # time of the last successful look, in seconds since 1970
         self._peers: frozenset[Peer] = frozenset()
+        self._live = 0  # peers of all roles
         self._complained = -_COMPLAIN_EVERY
         self._strange, self._asked_again = 0, -_WHOLE_EVERY
         self._refused_before = 0
@@ -105,7 +108,8 @@ class Lookout:
         """Look at the DHT board periodically, until cancelled."""
         while True:
             well = await self.look()
-            await asyncio.sleep(self._options.look_every if well else self._contact.pause)
+            usual = interval(self._options, self._live)
+            await asyncio.sleep(usual if well else self._contact.pause)
 
     async def look(self) -> bool:
         """Look at the DHT board once; return whether the look succeeded."""
@@ -236,6 +240,7 @@ class Lookout:
     def _tell(self) -> None:
         """Log which storage peers came and went."""
         live = self.view.directory.live(self.time())
+        self._live = len(live)
         storing = {said.peer for said in live if said.role == "storage"} - {self.view.me}
         there = frozenset(storing)
         for peers, what in ((there - self._peers, "found"), (self._peers - there, "lost")):
@@ -253,3 +258,9 @@ class Lookout:
         if there != self._peers:
             self.news.set()
         self._peers = there
+
+
+def interval(options: Options, peers: int) -> float:
+    """Return the seconds between two looks in a swarm of so many peers."""
+    slower = min(options.look_slowest, options.look_every * peers / _FEW)
+    return max(options.look_every, slower)

@@ -17,7 +17,8 @@ from giaann_p2p.swarm.wire.shardset import packed
 from tests.benchmarks.scale.swarms import fitting, placement, spread
 from tests.benchmarks.scale.tables import Cells, number, size
 
-_A_MINUTE = 60 / Settings().compare_every
+_OFTEN, _AT_REST = 60 / Settings().compare_every, 60 / Settings().calm_every
+"""Comparisons with a partner a minute: while chunks are learned, and at rest."""
 _SAMPLE = 20
 _CHUNKS = 10_000
 _JOB = bytes(range(16))
@@ -39,11 +40,13 @@ def costs(peers: int) -> Cells:
         "a partner's shards in common, mean": number(
             float(np.mean([len(one) for each in partners for one in each]))
         ),
-        "messages that a peer sends, a minute": number(2 * _A_MINUTE * mean),
+        "messages that a peer sends, a minute": number(2 * _OFTEN * mean),
+        "messages that a peer sends, a minute: at rest": number(2 * _AT_REST * mean),
     }
     for groups in GROUPS:
         sent = [sum(spoken(len(one), groups, one, shards) for one in each) for each in partners]
-        cells[f"bytes that it sends, a minute: {groups}"] = size(_A_MINUTE * float(np.mean(sent)))
+        times = _AT_REST if groups == _EQUAL else _OFTEN
+        cells[f"bytes that it sends, a minute: {groups}"] = size(times * float(np.mean(sent)))
     return cells
 
 

@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from giaann_p2p.node.members.lookout import interval
+from giaann_p2p.node.options import Options
 from giaann_p2p.store.layout import Layout
 from giaann_p2p.swarm.members.directory import MOST_RECORDS
 from giaann_p2p.swarm.wire.pulse import (
@@ -38,14 +40,10 @@ SWARM = bytes(range(32))
 NOW = 1_800_000_000
 A_MINUTE = 60 * 3 // LIFETIME
 """How often a peer posts its record or a pulse: each third of a lifetime."""
-LOOKS = 20
-"""How often a peer looks, a minute: `Options.look_every`."""
 _ASKED = 2
 """DHT nodes that a look asks for each bucket; `net.hive.board` has that number."""
 _NEWS = 12
 """The seconds whose news a look brings; `net.hive.board` has that number, too."""
-_TIMES = _ASKED * LOOKS * _NEWS / 60
-"""How often a peer gets each new record, from different nodes and in several looks."""
 _RENEWED = 60 / (MOST_PULSES * PULSE_SECONDS)
 """How many records a peer signs a minute at rest, because the chains of pulses end."""
 HOLDERS = 5
@@ -100,15 +98,17 @@ def traffic(peers: int) -> Cells:
     """Return what is posted and read in a minute."""
     one = record_bytes(peers, fitting(peers))
     posts = HOLDERS * (A_MINUTE * (BARE_BYTES + BESIDE) + _RENEWED * one)
-    heard = peers * (_ASKED * LOOKS * BARE + _TIMES * _RENEWED * one)
+    looks = 60 / interval(Options(), peers)
+    times = max(_ASKED, _ASKED * looks * _NEWS / 60)  # that each new record comes, in several looks
+    heard = peers * (_ASKED * looks * BARE + times * _RENEWED * one)
     buckets = np.bincount([bucket_of(each.peer) for each in identities(peers)], minlength=BUCKETS)
     share = int(buckets.max()) / peers
-    news = _ASKED * LOOKS * one * peers
+    news = _ASKED * looks * one * peers
     return {
         "N": f"{fitting(peers):,}",
         "a peer posts, times a minute": number(A_MINUTE),
         f"a peer sends for that, to {HOLDERS} nodes": size(posts),
-        "a peer looks, times a minute": number(LOOKS),
+        "a peer looks, times a minute": number(looks),
         "a peer receives for that, a minute": size(heard),
         "the same if all have news at each post": size(news),
         "fullest bucket (4 MiB are too much)": size(share * peers * one),

@@ -132,7 +132,7 @@ def _anti_entropy(peers: int, records: list[bytes]) -> float:
 
     compare(NOW)  # it finds its partners, and all its shards are ready
     again = NOW + settings.compare_every
-    return _seconds(lambda: compare(again), 1) / settings.compare_every
+    return _seconds(lambda: compare(again), 1) / settings.calm_every
 
 
 def _cutting(peers: int) -> float:

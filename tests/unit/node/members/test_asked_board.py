@@ -145,12 +145,12 @@ def test_looks_soon_after_another_ask_for_pulses() -> None:
         board = Peers(A=say).board()
         await board.begin()
         await looks(board)
-        for pause in (3, 3, 5.9):
+        for pause in (3, 3, 9.9):
             await asyncio.sleep(pause)
             assert await looks(board) == [[[BARE]], [[BARE]]]
         board.forget()
         assert await looks(board) == [[[RIGHT]], [[RIGHT]]]
-        await asyncio.sleep(6)
+        await asyncio.sleep(10)
         assert await looks(board) == [[[RIGHT]], [[RIGHT]]]
         whole, brief = [AskRecords] * 2, [AskPulses] * 2
         assert asked == [*whole, *brief, *brief, *brief, *whole, *whole]

@@ -127,6 +127,36 @@ def play(story: Callable[[Place], Awaitable[None]], last: int = 0) -> None:
     run(main())
 
 
+@pytest.mark.parametrize(
+    ("peers", "interval"),
+    [
+        (1, BOUNDS.look_every),
+        (module._FEW, BOUNDS.look_every),
+        (module._FEW * 3 // 2, BOUNDS.look_every * 1.5),
+        (module._FEW * 4, BOUNDS.look_slowest),
+    ],
+)
+def test_in_a_large_swarm_looks_are_less_frequent(peers: int, interval: float) -> None:
+    times = list[float]()
+
+    async def story(place: Place) -> None:
+        for number in range(peers):
+            place.leave(identity(2 + number))
+        look = place.lookout._board.look
+
+        async def counted(role: Role) -> list[list[bytes]]:
+            times.append(place.clock())
+            return await look(role)
+
+        place.lookout._board.look = counted  # type: ignore[method-assign]
+        await asyncio.sleep(25)
+
+    play(story)
+    pauses = [later - now for now, later in pairwise(times[1:])]
+    assert pauses
+    assert pauses == pytest.approx([interval] * len(pauses), abs=0.1)
+
+
 def test_who_leaves_a_record_is_known_and_who_leaves_none_any_more_is_missed(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
@@ -634,6 +664,7 @@ def test_a_clock_counts_the_time_while_the_machine_sleeps(monkeypatch: pytest.Mo
     [
         ({"tick": 0}, "tick must be more than 0"),
         ({"grace": 20}, "grace plus a third"),
+        ({"look_slowest": 10.0}, "look_slowest must be less than grace, 10.0 s; it is 10.0 s"),
         ({"retry": math.nan}, "retry must be more than 0, and finite; it is nan"),
         ({"look_within": math.inf}, "look_within must be more than 0, and finite; it is inf"),
     ],
