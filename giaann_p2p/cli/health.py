@@ -133,7 +133,7 @@ def fsck(
 
     async def compared(joined: Callable[[], None]) -> "Report":
         from giaann_p2p.cli.visiting import visiting
-        from giaann_p2p.client.checkup import checked
+        from giaann_p2p.client.checkup import checked_now
 
         async with visiting(join) as session:
             joined()
@@ -142,14 +142,7 @@ def fsck(
             end = loop.time() + (0 if no_wait else wait)
             told = ""
             while True:
-                peers = session.storage_peers()
-                report = await checked(
-                    session.place.transport,
-                    session.manifest,
-                    peers,
-                    losses=session.losses(),
-                    replicas=session.around.rules.replicas,
-                )
+                report = await checked_now(session)
                 if (report.agrees and not report.silent) or loop.time() >= end:
                     return report
                 if (why := _why_not_yet(report)) != told:

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,6 +15,9 @@ from giaann_p2p.swarm.wire.identity import Peer
 from giaann_p2p.swarm.wire.manifest import Manifest
 from giaann_p2p.swarm.wire.messages import AskDigests, Digest, Digests, Refusal, decode, encode
 from giaann_p2p.swarm.wire.shardset import packed, unpacked
+
+if TYPE_CHECKING:
+    from giaann_p2p.client.session import Session
 
 _WITHIN = 30.0
 """Timeout of one request, in seconds. A peer needs about a second to compute one answer."""
@@ -36,6 +40,13 @@ async def checked(
     silent = [peer for peer in peers if peer not in told]
     wanted = replicas or manifest.replicas
     return judged(told, manifest.layout.shards, wanted, silent, losses)
+
+
+async def checked_now(session: "Session") -> Report:
+    """Compare the replicas at all storage peers that a session knows."""
+    transport, rules = session.place.transport, session.around.rules
+    peers, losses = session.storage_peers(), session.losses()
+    return await checked(transport, session.manifest, peers, losses=losses, replicas=rules.replicas)
 
 
 async def digests_of(

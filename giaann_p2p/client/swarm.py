@@ -16,7 +16,7 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontext
 from types import TracebackType
 from typing import Self
 
-from giaann_p2p.client.checkup import checked
+from giaann_p2p.client.checkup import checked_now
 from giaann_p2p.client.column import Column, column
 from giaann_p2p.client.lies import Lie
 from giaann_p2p.client.links import read_link
@@ -98,17 +98,8 @@ class AsyncSwarm:
 
     async def fsck(self) -> Report:
         """Compare the digests of all replicas of all shards; return the report."""
-        visiting = self._visiting
-        await visiting.join_dht()  # no replica is to be left out
-        peers = visiting.storage_peers()
-        transport, losses = visiting.place.transport, visiting.losses()
-        return await checked(
-            transport,
-            visiting.manifest,
-            peers,
-            losses=losses,
-            replicas=visiting.around.rules.replicas,
-        )
+        await self._visiting.join_dht()  # no replica is to be left out
+        return await checked_now(self._visiting)
 
     async def column(self, noun: str, words: int = 16, leads: int = 4) -> Column:
         """Return a noun's column: its most frequent words, and the words that each leads to."""

@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from giaann_p2p.client.checkup import checked
+from giaann_p2p.client.checkup import checked_now
 from giaann_p2p.client.session import Session, visit
 from giaann_p2p.client.training import Trainer
 from giaann_p2p.local.logs import Log
@@ -84,11 +84,9 @@ async def learned(visiting: Session, edition: int) -> None:
 
 async def agreed(visiting: Session) -> None:
     """Return when all replicas are there, and equal."""
-    replicas, transport = visiting.around.rules.replicas, visiting.place.transport
     async with asyncio.timeout(WITHIN):
         while True:
-            peers = visiting.storage_peers()
-            if (await checked(transport, visiting.manifest, peers, replicas=replicas)).agrees:
+            if (await checked_now(visiting)).agrees:
                 return
             await asyncio.sleep(0.2)
 
