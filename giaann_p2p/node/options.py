@@ -17,7 +17,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """Seconds between two looks at the DHT board in a small swarm. Less: joins and departures are
     noticed sooner; more: fewer look-ups in the DHT (each look makes one for each role)."""
     look_slowest: float = 0.7 * LIFETIME / 3
-    """Seconds between two looks in a large swarm, which ask many more nodes; between 32 and some 75
+    """Seconds between two looks in a large swarm, which ask many more nodes; between 16 and some 40
     peers the interval grows with their number. Invariant: less than `grace`."""
     look_within: float = 5.0
     """Timeout of a look at the DHT board or a post to it, in seconds."""

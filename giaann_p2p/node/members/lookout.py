@@ -39,7 +39,7 @@ _CHEAP = 1 / 32
 """Cost of a record that is known already, as a fraction of a signature check."""
 _COMPLAIN_EVERY = 60.0
 """Minimum seconds between two log lines on refused records."""
-_FEW = 32
+_FEW = 16
 """Number of peers above which looks are less frequent."""
 _WHOLE_EVERY = 30.0
 """Minimum seconds between two looks that ask for all records because some are not known."""
