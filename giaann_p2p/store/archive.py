@@ -57,6 +57,11 @@ class Archive:
         return KEPT_BYTES * self._count + self._in_memory + self.spare.nbytes
 
     @property
+    def count(self) -> int:
+        """The number of kept records, without released ones."""
+        return self._count
+
+    @property
     def size(self) -> int:
         """The size of all kept records in bytes, on the disk or in memory."""
         return self._size

@@ -384,6 +384,11 @@ class Store:
         """The number of archived records that could not be read when they were requested."""
         return len(self._deltas.unreadable)
 
+    @property
+    def retains(self) -> bool:
+        """Whether any delta is retained that is not released yet."""
+        return self._state.archive.count > 0
+
     def retained_for(self, shard: int, jobs: Iterable[bytes] | None = None) -> Applied:
         """Return the chunks, of all jobs or of some, whose delta for one shard is retained."""
         with self._journal.lock:

@@ -41,6 +41,11 @@ class Holdings:
         """Return a shard's approximate number of connections."""
         return self._store.size_of(shard)
 
+    @property
+    def retains(self) -> bool:
+        """Whether the store retains any delta that is not released yet."""
+        return self._store.retains
+
     def retained_for(self, shard: int) -> Applied:
         """Return the chunks whose deltas for a shard the store retains.
 

@@ -34,12 +34,17 @@ class DeltaRelease:
         self._settings, self._replicas = shared.settings, shared.replicas
         self._others, self._held, self._reports = shared.others, shared.held, shared.reports
         self._looked = shared.begun
+        self._seen = -1, -1
 
     def due(self, now: float) -> list[Action]:
         """If a check is due, release the deltas that no replica can need any more."""
         if now - self._looked < self._settings.release_every:
             return []
         self._looked = now
+        seen, before = (self._others.version(now), self._replicas.changes), self._seen
+        if seen == before and not self._held.retains:  # the usual case, where nothing is learned
+            return []
+        self._seen = seen
         held = self._held.sets(self._replicas.held.tolist())
         alike: dict[bytes, tuple[Applied, list[int]]] = {}  # most shards have the same chunks
         for shard, mine in held.items():

@@ -31,6 +31,11 @@ class Held(Protocol):
         """Return the applied chunks by shard, without shards that the store does not hold."""
         ...
 
+    @property
+    def retains(self) -> bool:
+        """Whether the store retains any delta that is not released yet."""
+        ...
+
     def retained_for(self, shard: int) -> Applied:
         """Return the chunks whose deltas the store retains for a shard."""
         ...

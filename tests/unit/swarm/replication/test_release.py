@@ -79,6 +79,20 @@ def test_who_may_come_back_must_have_them_too() -> None:
     assert kept(side) == [[], [], [0], []]
 
 
+def test_where_nothing_is_kept_nothing_is_looked_through_until_others_come_or_go() -> None:
+    side = side_of(A, B, chunks=(0, 1))
+    word(side, B, "r01")
+    assert released(side, NOW + 60) == of_all(0, 1)
+    assert not side.store.retains
+    assert released(side, NOW + 90) == {}
+    side.around.changes += 1
+    assert released(side, NOW + 120) == of_all(0, 1)
+    assert released(side, NOW + 150) == {}
+    side.store.apply([update(2, *ALL)])
+    word(side, B, "r012")
+    assert released(side, NOW + 180) == of_all(0, 1, 2)
+
+
 def test_each_shard_is_looked_at_by_itself() -> None:
     side = side_of(A, B, chunks=(0, 1))
     word(side, B, "r01")
