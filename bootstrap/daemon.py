@@ -94,7 +94,7 @@ def _founded(options: BootstrapOptions, folder: Folder) -> Manifest:
     if not options.new:
         raise UsageError(f"{folder.path} has founded no swarm yet: give --new NAME")
     founder = open_key_file(folder.founder_key)
-    spec = new_spec(options.profile)
+    spec = new_spec(options.profile, column_segments=options.column_segments or None)
     manifest = Manifest.founded(
         founder,
         options.new,

@@ -4,7 +4,8 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 from giaann_p2p.errors import UsageError
-from giaann_p2p.model.spec import CHUNK, MOST_CHUNK
+from giaann_p2p.model.spec import CHUNK, MOST_CHUNK, MOST_COLUMN_SEGMENTS
+from giaann_p2p.model.usual import check_column_segments
 from giaann_p2p.swarm.wire.manifest import MOST_REDUNDANCY, MOST_REPLICAS
 from peers.options import Options, told
 
@@ -63,6 +64,16 @@ class BootstrapOptions(Options, frozen=True, kw_only=True, forbid_unknown_fields
     profile: Annotated[
         Literal["words", "subwords"], told("How the swarm's model reads: words, or subwords.")
     ] = "subwords"
+    column_segments: Annotated[
+        int,
+        told(
+            "Also learn connections by distance in columns, of this many distances; with subwords "
+            "only. The public reference has 4. Prompts do not use them, and they take more memory "
+            "than all else.",
+            ge=0,
+            le=MOST_COLUMN_SEGMENTS,
+        ),
+    ] = 0
     redundancy: Annotated[
         int,
         told(
@@ -83,6 +94,7 @@ class BootstrapOptions(Options, frozen=True, kw_only=True, forbid_unknown_fields
     def __post_init__(self) -> None:
         if self.new and self.join:
             raise UsageError("give --new to found a swarm, or --join to serve one, not both")
+        check_column_segments(self.profile, self.column_segments or None)
         self.watch  # noqa: B018  (raises UsageError for values that cannot be used)
 
     def check(self) -> None:

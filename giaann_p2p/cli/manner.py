@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from giaann_p2p.model.prompt import checked_prompt
+from giaann_p2p.model.spec import MOST_COLUMN_SEGMENTS
 from giaann_p2p.terminal import readable
 
 if TYPE_CHECKING:
@@ -46,6 +47,16 @@ class ReadoutName(StrEnum):
     LIF_TEST = "lif-test"
 
 
+ColumnSegments = Annotated[
+    int | None,
+    typer.Option(
+        min=0,
+        max=MOST_COLUMN_SEGMENTS,
+        metavar="N",
+        help="A new model of subwords also learns connections by distance in columns, of N "
+        "distances. They take most of the memory, and no prompt uses them. \\[default: 0]",
+    ),
+]
 Text = Annotated[
     str, typer.Argument(metavar="TEXT", help="Text to continue; - reads standard input.")
 ]

@@ -16,6 +16,7 @@ from giaann_p2p.cli.manner import (
     Answers,
     BeamSize,
     Bits,
+    ColumnSegments,
     Device,
     Explain,
     Feed,
@@ -104,11 +105,12 @@ def train(
         Profile | None,
         typer.Option(help="How a new brain reads: words, or subwords. \\[default: subwords]"),
     ] = None,
+    column_segments: ColumnSegments = None,
     device: Device = "auto",
     json_output: Json = False,
 ) -> None:
     """Learn texts; known ones are not learned again, interrupted ones are continued."""
-    spec = _spec(seed_tokens, profile)
+    spec = _spec(seed_tokens, profile, column_segments)
 
     def tell(report: "Trained") -> None:
         as_json = trained_json
@@ -354,14 +356,16 @@ def _reading(db: Path, device: str) -> "Brain":
     return Brain.open(db, device=device, readonly=True)
 
 
-def _spec(seed_tokens: int | None, profile: Profile | None) -> "ModelSpec | None":
-    if seed_tokens is None and profile is None:
+def _spec(
+    seed_tokens: int | None, profile: Profile | None, column_segments: int | None
+) -> "ModelSpec | None":
+    if seed_tokens is None and profile is None and column_segments is None:
         return None
     from giaann_p2p import SpecError
     from giaann_p2p.model.usual import new_spec
 
     try:
-        return new_spec(profile, seed_tokens)
+        return new_spec(profile, seed_tokens, column_segments)
     except SpecError as error:
         raise typer.BadParameter(str(error), param_hint="--seed-tokens") from None
 

@@ -15,7 +15,7 @@ from rich.text import Text
 
 from giaann_p2p.cli import swarm_view
 from giaann_p2p.cli.arrival import usual_folder
-from giaann_p2p.cli.manner import Profile
+from giaann_p2p.cli.manner import ColumnSegments, Profile
 from giaann_p2p.cli.pictures.option import Picture
 from giaann_p2p.cli.swarm_map import Elsewhere, show_map
 from giaann_p2p.cli.through_gateway import NoGateway
@@ -129,6 +129,7 @@ def up(
         Profile | None,
         typer.Option(help="How the model reads: words, or subwords. \\[default: subwords]"),
     ] = None,
+    column_segments: ColumnSegments = None,
     capacity: Annotated[
         str | None,
         typer.Option(metavar="SIZE", help="Memory of each storage peer. \\[default: 1GiB]"),
@@ -168,6 +169,7 @@ def up(
         "shards": shards,
         "chunk": chunk,
         "profile": profile,
+        "column_segments": column_segments,
         "name": name,
         "capacity": capacity,
         "force": force or None,

@@ -7,7 +7,7 @@ import msgspec
 from giaann_p2p.errors import UsageError
 from giaann_p2p.local.suggest import nearest
 from giaann_p2p.model.spec import CHUNK
-from giaann_p2p.model.usual import USUAL_PROFILE
+from giaann_p2p.model.usual import USUAL_PROFILE, check_column_segments
 
 BOOTSTRAP, STORAGE, COMPUTE, GATEWAY = "bootstrap", "storage", "compute", "gateway"
 ROLES = (BOOTSTRAP, STORAGE, COMPUTE, GATEWAY)
@@ -27,7 +27,7 @@ start together: a peer that comes back at all comes back at once."""
 
 
 class Spec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The settings of a swarm; only the first bootstrap peer gets the first six."""
+    """The settings of a swarm; only the first bootstrap peer gets the first seven."""
 
     name: str = "local"
     shards: int = 256
@@ -35,6 +35,8 @@ class Spec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     redundancy: int = 1
     profile: str = USUAL_PROFILE
     """How the model reads: `words` or `subwords`."""
+    column_segments: int = 0
+    """The number of distances in columns that a model of subwords also learns."""
     chunk: int = CHUNK
     """The number of sentences in a chunk."""
     capacity: str = ""
@@ -65,6 +67,7 @@ class Spec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     """Whether the swarm ends when the process that started it ends."""
 
     def __post_init__(self) -> None:
+        check_column_segments(self.profile, self.column_segments or None)
         if self.bootstraps < 1:
             raise UsageError(
                 "a swarm needs at least one bootstrap peer, through which the others join"
@@ -128,6 +131,8 @@ def arguments_of(
         sizes = ["--shards", str(spec.shards), "--replicas", str(spec.replicas)]
         agreed = ["--redundancy", str(spec.redundancy), "--profile", spec.profile]
         agreed += ["--chunk", str(spec.chunk)]
+        if spec.column_segments:
+            agreed += ["--column-segments", str(spec.column_segments)]
         found = ["--new", spec.name, "--open", *sizes, *agreed, *found]
     if role != BOOTSTRAP:
         found += ["--metrics-port", str(metrics_port)]

@@ -75,7 +75,8 @@ async def _run(folder: Folder, spec: Spec) -> None:
 
 def _fits(folder: Folder, record: Record, spec: Spec) -> None:
     """Raise UsageError if the spec changes settings that are fixed when a swarm is founded."""
-    for name in ("name", "shards", "replicas", "redundancy", "profile", "chunk"):
+    fixed = ("name", "shards", "replicas", "redundancy", "profile", "column_segments", "chunk")
+    for name in fixed:
         before, now = getattr(record.spec, name), getattr(spec, name)
         if before != now:
             raise UsageError(

@@ -20,6 +20,8 @@ CHUNK = 64
 MOST_CHUNK = 1 << 14
 """The largest number of sentences in a chunk, with a text of some megabytes."""
 
+MOST_COLUMN_SEGMENTS = 100
+
 # The official en_core_web_sm 3.8.0, its tagger in whole numbers (see `english.digest_of`), and this
 # package's word lists (see `lexicon.digest`). A test holds both to what is installed.
 EN_CORE_WEB_SM_3_8_0 = "c58be44946bbb08fdabddc43910ce684"
@@ -137,7 +139,9 @@ def _shared_rules(spec: ModelSpec) -> dict[str, bool]:
 
 def _word_rules(spec: ModelSpec) -> dict[str, bool]:
     return {
-        "column_segments must be 1 to 100": 1 <= spec.column_segments <= 100,
+        f"column_segments must be 1 to {MOST_COLUMN_SEGMENTS}": (
+            1 <= spec.column_segments <= MOST_COLUMN_SEGMENTS
+        ),
         "feature_segments must be 2 to 100": 2 <= spec.feature_segments <= 100,
         "branches must be 1 to 100": 1 <= spec.branches <= 100,
     }
@@ -145,7 +149,9 @@ def _word_rules(spec: ModelSpec) -> dict[str, bool]:
 
 def _subword_rules(spec: ModelSpec) -> dict[str, bool]:
     return {
-        "column_segments must be 0 to 100": 0 <= spec.column_segments <= 100,
+        f"column_segments must be 0 to {MOST_COLUMN_SEGMENTS}": (
+            0 <= spec.column_segments <= MOST_COLUMN_SEGMENTS
+        ),
         "feature_segments must be 5": spec.feature_segments == 5,
         "branches must be 1": spec.branches == 1,
     }

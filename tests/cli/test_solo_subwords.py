@@ -83,6 +83,37 @@ def test_another_profile_than_the_brains_is_refused(giaann: Run, brain: Path) ->
     assert "profile words" in done.stderr
 
 
+def test_connections_by_distance_in_columns_are_optional(
+    giaann: Run, brain: Path, tmp_path: Path
+) -> None:
+    """They are most of all connections, and change no answer."""
+    text, usual, more = brain / "bees.txt", brain / "db", tmp_path / "db"
+    giaann("solo", "train", text, "--db", more, "--column-segments", "4")
+    without, with_them = (
+        json.loads(giaann("solo", "info", "--db", db, "--json").stdout) for db in (usual, more)
+    )
+    assert [info["spec"]["column_segments"] for info in (without, with_them)] == [0, 4]
+    assert without["connections"] <= 0.5 * with_them["connections"]
+    assert "model      S=8, 4 column and 5" in giaann("solo", "info", "--db", more).stdout
+    answers = [giaann("solo", "prompt", PROMPT, "--db", db).stdout for db in (usual, more)]
+    assert answers[0] == answers[1] != ""
+    done = giaann("solo", "train", text, "--db", more)  # which goes on with the brain's model
+    assert "known already" in done.stdout
+
+
+def test_column_segments_are_of_new_brains_of_subwords(
+    giaann: Run, brain: Path, tmp_path: Path
+) -> None:
+    train = ("solo", "train", brain / "bees.txt", "--column-segments", "4", "--db")
+    done = giaann(*train, brain / "db")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "has another model: column_segments: 4 and 0" in done.stderr
+    done = giaann(*train, tmp_path / "db", "--profile", "words")
+    assert done.returncode == 2
+    assert "column segments are an option of the profile subwords" in done.stderr
+    assert not (tmp_path / "db").exists()
+
+
 def test_texts_are_recalled(giaann: Run, brain: Path) -> None:
     done = giaann("solo", "recall", brain / "bees.txt", "--db", brain / "db")
     assert done.stdout == "recalled 1.0000 (2 of 2 texts)\n"

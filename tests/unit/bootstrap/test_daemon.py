@@ -9,6 +9,7 @@ import pytest
 
 from bootstrap.daemon import _founded, _path, serve, told_to_others
 from bootstrap.options import BootstrapOptions
+from giaann_p2p import subword_spec
 from giaann_p2p.errors import SpecError, UsageError
 from giaann_p2p.net.hive.daemon import DaemonError
 from giaann_p2p.net.hive.key_file import open_key_file
@@ -70,6 +71,16 @@ def test_a_swarm_is_founded_once(tmp_path: Path) -> None:
         assert _founded(options(), folder) == first
         with pytest.raises(UsageError, match=r"founded the swarm 'bees'; give another --data-dir"):
             _founded(options(new="wasps"), folder)
+
+
+def test_column_segments_are_in_the_model_of_the_manifest(tmp_path: Path) -> None:
+    with Folder(tmp_path / "with") as folder:
+        founded = _founded(options(new="bees", column_segments=4), folder)
+        assert founded.spec == subword_spec(column_segments=4)
+    with Folder(tmp_path / "without") as folder:
+        assert _founded(options(new="bees"), folder).spec == subword_spec()
+    with pytest.raises(UsageError, match="an option of the profile subwords"):
+        options(new="bees", profile="words", column_segments=4)
 
 
 def test_a_founder_whose_port_is_taken_founds_nothing(

@@ -34,3 +34,11 @@ def test_without_a_gateway_nothing_can_be_allowed(tmp_path: Path, started: list[
     with pytest.raises(UsageError, match="give both"):
         swarm.up(folder=tmp_path, allow_training=True)
     assert started == []
+
+
+def test_column_segments_are_of_a_new_swarm_and_usually_none(
+    tmp_path: Path, started: list[Spec]
+) -> None:
+    swarm.up(folder=tmp_path)
+    swarm.up(folder=tmp_path, column_segments=4)
+    assert [spec.column_segments for spec in started] == [0, 4]

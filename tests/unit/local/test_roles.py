@@ -36,6 +36,17 @@ def test_each_role_has_its_command_line(role: str, link: str, line: str) -> None
     assert arguments_of(role, spec, link=link, data=DATA, status_file=STATUS) == line.split()
 
 
+def test_column_segments_are_passed_on_to_the_founder_of_a_swarm_of_subwords() -> None:
+    with_some = arguments_of(
+        "bootstrap", Spec(column_segments=4), link="", data=DATA, status_file=STATUS
+    )
+    assert with_some[with_some.index("--column-segments") + 1] == "4"
+    usual = arguments_of("bootstrap", Spec(), link="", data=DATA, status_file=STATUS)
+    assert "--column-segments" not in usual
+    with pytest.raises(UsageError, match="an option of the profile subwords"):
+        Spec(profile="words", column_segments=4)
+
+
 def test_a_capacity_is_passed_on_and_whether_it_may_be_too_much() -> None:
     for spec, told in (
         (Spec(), []),

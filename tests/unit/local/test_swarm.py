@@ -140,6 +140,8 @@ def test_a_swarm_comes_back_as_it_was(new_swarm: NewSwarm) -> None:
         UsageError, match=r"was founded with replicas 2, .* for replicas 3, name another"
     ):
         new_swarm(replicas=3).start()
+    with pytest.raises(UsageError, match="was founded with column_segments 0"):
+        new_swarm(column_segments=4).start()
 
 
 def test_a_folder_has_one_swarm(new_swarm: NewSwarm) -> None:
