@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Run
-from tests.helpers import giaannpy_database
+from tests.helpers import DATA, giaannpy_database
 
 
 @pytest.fixture(scope="module")
@@ -65,6 +65,24 @@ def test_models_of_a_new_brain(
     done = giaann("solo", "import", database, "--db", tmp_path, "--model", other)
     assert done.returncode == 2
     assert "another model" in done.stderr
+
+
+def test_a_brain_without_what_prompts_need_says_how_to_make_one_with_it(
+    giaann: Run, database: Path, tmp_path: Path
+) -> None:
+    kept, out, new = tmp_path / "kept", tmp_path / "out", tmp_path / "new"
+    giaann("solo", "import", database, "--db", kept, "--model", "reference")
+    prompt = ("solo", "prompt", "Anarchism is a political", "--max-tokens", "2", "--db")
+    refused = giaann(*prompt, kept)
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert "solo export --format giaannpy --to FOLDER" in refused.stderr
+    assert "solo import FOLDER --db NEW --model all" in refused.stderr
+    giaann("solo", "export", "--db", kept, "--format", "giaannpy", "--to", out)
+    giaann("solo", "import", out, "--db", new, "--model", "all")
+    assert giaann(*prompt, new).stdout == "Anarchism is a political philosophy and\n"
+    refused = giaann("solo", "eval", DATA / "quick.txt", "--db", kept)
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert "take the read-out lif-test" in refused.stderr
 
 
 def test_what_cannot_be_imported_leaves_no_brain(

@@ -154,7 +154,10 @@ class TokenEvaluation:
         self._evidence, spec = Evidence(counted), counted.spec
         readout = _readout(measure)
         if readout is Readout.MIX and not of_subwords(spec).any_column:
-            raise UsageError("this brain has no rows that ignore columns, which mix needs; try lif")
+            raise UsageError(
+                "this brain has no rows that ignore columns, which mix needs; take the read-out "
+                "lif-test, or lif-train for a text that it learned"
+            )
         if measure.bits and (readout is not Readout.MIX or measure.feed is not Feed.TRUE):
             raise UsageError("bits are of the read-out mix, with the true tokens fed")
         self._lif = _lif(self._evidence, readout)

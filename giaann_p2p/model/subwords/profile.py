@@ -128,7 +128,11 @@ class SubwordsMinds:
         """Return the continuation of a prompt."""
         require(manner, "subwords")
         if not of_subwords(self._spec).any_column:
-            raise UsageError("this model has no rows that ignore columns, which prompts need")
+            raise UsageError(
+                "this model has no rows that ignore columns, which prompts need; to make a brain "
+                "with them of one without: giaann solo export --format giaannpy --to FOLDER, and "
+                "giaann solo import FOLDER --db NEW --model all"
+            )
         return TokenContinuation(prompt, self._counted, manner)
 
     def evaluation(self, measure: Measure) -> TokenEvaluation:
