@@ -20,6 +20,7 @@ from typing import NamedTuple, cast
 
 import numpy as np
 from spacy.pipeline import Sentencizer
+from spacy.strings import get_string_id
 from spacy.tokens import Doc
 
 from giaann_p2p.model import english
@@ -34,6 +35,8 @@ _MOST_TOLD = 1 << 16
 LONG_WORD = "\ufdd0"
 LONG_SENTENCE = "\ufdd1"
 
+_END_MARKS = frozenset(map(get_string_id, Sentencizer.default_punct_chars))
+"""The marks that may end a sentence, by spaCy's hashes."""
 _LONG_WORD = re.compile(rf"\S{{{MAX_WORD + 1},}}")
 
 
@@ -77,8 +80,9 @@ def spaced_sentences(pieces: Iterable[str], max_chars: int) -> Iterator[tuple[st
 
     White space at the end of a document may be a sentence to spaCy; its text is empty here.
     """
-    open_end = _OpenEnd()
-    for block in _blocks(pieces):
+    open_end, blocks = _OpenEnd(), _blocks(pieces)
+    block = next(blocks)
+    for following in blocks:
         text = open_end.text + block
         cut = _end_of_last_whole_word(text)
         whole = _LONG_WORD.sub(LONG_WORD, text[:cut])
@@ -88,7 +92,8 @@ def spaced_sentences(pieces: Iterable[str], max_chars: int) -> Iterator[tuple[st
                 yield from open_end.kept(whole, start, sentence, max_chars)
         open_end = open_end.moved(whole, [start for start, _ in spans], max_chars)
         open_end.text += text[cut : cut + MAX_WORD + 2]
-    whole = _LONG_WORD.sub(LONG_WORD, open_end.text)
+        block = following
+    whole = _LONG_WORD.sub(LONG_WORD, open_end.text + block)
     for start, sentence in _split(whole):
         yield from open_end.kept(whole, start, sentence, max_chars)
 
@@ -193,7 +198,7 @@ def _spans(doc: Doc) -> Iterator[tuple[int, int]]:
     if not len(doc):
         return iter(())
     orth, place, length, punctuation = doc.to_array(["ORTH", "IDX", "LENGTH", "IS_PUNCT"]).T
-    is_end = np.isin(orth, [doc.vocab.strings[mark] for mark in Sentencizer.default_punct_chars])
+    is_end = np.array([number in _END_MARKS for number in orth.tolist()], np.bool_)
     telling = np.flatnonzero(is_end | (punctuation == 0))
     after_end = is_end[telling[:-1]] & ~is_end[telling[1:]]
     first = np.concatenate([[0], telling[1:][after_end]])
