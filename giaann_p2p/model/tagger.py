@@ -30,7 +30,10 @@ class Tagger:
     def __init__(
         self, nlp: Language, tables: TaggerTables, device: str | torch.device = "cpu"
     ) -> None:
-        self._tags, self._layers = tables.tags, TaggerLayers(tables, device)
+        # On a processor numpy takes half of torch's time for a prompt, and less for a chunk, too.
+        on_processor = torch.device(device).type == "cpu"
+        self._tags = tables.tags
+        self._layers = TaggerLayers(tables, None if on_processor else device)
         self._begin(nlp)
 
     def __repr__(self) -> str:

@@ -38,6 +38,10 @@ def tagger_of(nlp: Language) -> Tagger:
     return Tagger(nlp, tables_of(nlp))
 
 
+def test_another_device_than_a_processor_tags_itself(nlp: Language) -> None:
+    assert "TaggerLayers on meta" in repr(Tagger(nlp, tables_of(nlp), "meta"))
+
+
 def tagged(text: str, nlp: Language) -> list[Word]:
     one = tagger_of(nlp)
     (found,) = one.words([nlp.make_doc(text)])
