@@ -4,7 +4,7 @@ All code here that needs rows is `Steps` (see `rows`): it yields a question and 
 answer, wherever that comes from.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from copy import copy
 from typing import NamedTuple
 
@@ -42,7 +42,8 @@ class Taken(NamedTuple):
 class Mind:
     """What was heard of a prompt, under one timing or, with `auto`, under several.
 
-    The states of the later timings of `auto` are brought up to date only when they are needed.
+    After the prompt, the states of the later timings of `auto` are brought up to date only when
+    they are needed.
     """
 
     def __init__(
@@ -110,9 +111,15 @@ class Mind:
         if row.neuron not in self._known:
             self.know(row)
 
-    def settled(self) -> Iterator[Steps[Activation]]:
-        """Yield steps to the state of each timing, brought up to date, the strictest first."""
-        return map(_settled, self._states)
+    def settled(self) -> Steps[Sequence[Activation]]:
+        """Bring the states of all timings up to date; return them, the strictest first.
+
+        All of them together take little longer than one.
+        """
+        behind = [state for state in self._states if not state.settled]
+        if behind:
+            yield behind
+        return self._states
 
     def candidates(self) -> Steps[tuple[Timing, Candidates] | None]:
         """Return the candidates of the first timing that has any; None if no timing has.
@@ -159,13 +166,6 @@ class Mind:
         return last.name.word in _SENTENCE_ENDS or (
             by_heart and _ended_with(last, self._batch.spec)
         )
-
-
-def _settled(state: Activation) -> Steps[Activation]:
-    """Bring a state up to date; return it."""
-    if not state.settled:
-        yield [state]
-    return state
 
 
 def _ended_with(row: Row, spec: ModelSpec) -> bool:

@@ -174,10 +174,8 @@ def _expected(mind: Mind, name: Name | None) -> Steps[bool]:
     """Return whether memory, under any timing, expects exactly this neuron."""
     if name is None:
         return False
-    for steps in mind.settled():
-        if name.neuron in (yield from steps).candidates(anywhere=True):
-            return True
-    return False
+    states = yield from mind.settled()
+    return any(name.neuron in state.candidates(anywhere=True) for state in states)
 
 
 def _remembered(mind: Mind, written: _Written, place: int) -> Steps[_Reading | None]:
@@ -187,8 +185,8 @@ def _remembered(mind: Mind, written: _Written, place: int) -> Steps[_Reading | N
     """
     spelled, begun = written.spelled(place), written.begun(place)
     numbers = np.array(list(spelled), np.uint64)
-    for steps in mind.settled():
-        expected = (yield from steps).candidates(anywhere=True)
+    for state in (yield from mind.settled()):
+        expected = state.candidates(anywhere=True)
         whole = _only(expected, np.isin(_word_ids(expected), numbers))
         longer = (yield from _longer(expected, whole, begun)) if begun else None
         if longer is not None:

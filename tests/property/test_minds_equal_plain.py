@@ -78,8 +78,8 @@ def hear(mind: Mind, prompt: Sequence[Neuron], rows: Rows) -> None:
 
 def candidates_of(mind: Mind, anywhere: bool = False) -> Candidates:
     """Return the candidates of a mind of one timing."""
-    (steps,) = mind.settled()
-    return run(steps, DeltaRows(EMPTY)).candidates(anywhere)
+    (state,) = run(mind.settled(), DeltaRows(EMPTY))
+    return state.candidates(anywhere)
 
 
 def assert_agree(fast: Mind, plain: predict.Mind, prompt: Sequence[Neuron], rows: Rows) -> None:

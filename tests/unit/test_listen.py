@@ -9,8 +9,19 @@ from giaann_p2p.model.evaluate import names_of
 from giaann_p2p.model.generate import Mind
 from giaann_p2p.model.learn import learn
 from giaann_p2p.model.listen import Heard, listen
+from giaann_p2p.model.manner import AUTO
 from giaann_p2p.model.parse import Parser, max_chars
-from giaann_p2p.model.rows import Answer, DeltaRows, Name, Question, Rows, run
+from giaann_p2p.model.rows import (
+    Answer,
+    DeltaRows,
+    End,
+    Name,
+    Question,
+    Rows,
+    advanced,
+    done,
+    run,
+)
 from giaann_p2p.model.text import text_sentences
 from tests.helpers import SMALL, built, sequences_of
 
@@ -75,6 +86,21 @@ def test_the_tail_is_what_memory_expects(
     prompt: str, count: int, rest: str, rows: Rows, small: Parser
 ) -> None:
     assert heard(prompt, rows, small) == Heard(names(PARTY, small)[:count], [], rest)
+
+
+def test_all_timings_are_brought_up_to_date_together(rows: DeltaRows, small: Parser) -> None:
+    sentences = small.parse_prompt(list(text_sentences(PARTY, max_chars(SMALL))))
+    mind, works = Mind(Batch(SMALL)), list[int]()
+    steps = listen(mind, sentences)
+    at = advanced(steps, None)
+    while not isinstance(at, End):
+        if isinstance(at, Question):
+            at = advanced(steps, rows.read(at))
+        else:
+            works.append(len(at))
+            done(at)
+            at = advanced(steps, [])
+    assert works == [len(AUTO)] * (len(mind) - 1)
 
 
 @pytest.mark.parametrize("end", [" ", "\n", "  ", "\n\n", " \t"])
