@@ -8,7 +8,7 @@ were never learned: these are looked up by name, from the first such one on.
 import numpy as np
 
 from giaann_p2p.model.neurons import Neurons
-from giaann_p2p.model.rows import Row
+from giaann_p2p.model.rows import Neuron, Row
 from giaann_p2p.model.sequence import Ids, Ints
 
 _GROWTH = 1.5
@@ -33,9 +33,8 @@ class Slots:
         """Return the slots of a row's own neuron and of its targets, [k]; new ones get the next."""
         numbers = row.numbers
         if numbers is None or self._source not in (None, numbers.source):
-            own, feature = np.array([row.neuron], np.uint64).T
             targets = self._by_name(row.target_concept, row.target_feature)
-            return int(self._by_name(own, feature)[0]), targets
+            return self._own(row.neuron), targets
         self._map(numbers.source, max(numbers.own, int(numbers.target.max(initial=0))))
         targets = self._by_number(numbers.source, numbers.target)
         return int(self._by_number(numbers.source, np.array([numbers.own]))[0]), targets
@@ -61,6 +60,14 @@ class Slots:
         slot = self._named.numbers(concept, feature).astype(np.int64)
         self._count = len(self._named)
         return slot
+
+    def _own(self, neuron: Neuron) -> int:
+        """Return the slot of one neuron; mostly it has one, as a target of the row before."""
+        found = None if self._named is None else self._named.find(*neuron)
+        if found is None:
+            concept, feature = np.array([neuron], np.uint64).T
+            found = int(self._by_name(concept, feature)[0])
+        return found
 
     def _names(self) -> Neurons:
         """Return all slots by name."""
