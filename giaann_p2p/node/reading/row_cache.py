@@ -4,7 +4,8 @@
    again, but a long row is not sent again unless it has changed. A row's name never changes, so a
    question for names is served by a cached row of any age.
 2. All rows that prompts ask for within one turn of the loop go into one read. A row that is being
-   read already is not requested again.
+   read or prefetched already is not requested again: the words of a prompt, which are prefetched
+   together and asked for one by one, are one read.
 3. Prefetched rows, called guesses, go into a read of their own, sent after the requested rows.
    Guesses beyond a bound on those in flight are dropped. So guesses delay no requested row, and
    they evict no row in use (see `row_shelf`).
@@ -191,21 +192,17 @@ class RowCache:
         return {neuron: flight.rows[neuron] for neuron in neurons}
 
     def _flight_for(self, neuron: Neuron, bill: Bill) -> _BatchRead:
-        """Return the read that brings a row: the one in flight that has it, or the next one."""
+        """Return the read that brings a row: one that has it already, or the next one."""
         flight = self._coming.get(neuron)
-        if flight is not None and flight is not self._guessed:
-            self.counters.shared += 1
-            if flight.guess and neuron not in flight.asked:
-                flight.asked.add(neuron)
-                self.counters.guessed_right += 1
-            return flight
-        if flight is not None:  # a guess that was not sent yet: move it to the requested rows
-            del flight.bills[neuron]
-            self._guesses_out -= 1
-            self.counters.guesses -= 1
-        self._wanted = self._wanted or _BatchRead(guess=False)
-        self._take_on(self._wanted, neuron, bill)
-        return self._wanted
+        if flight is None:
+            self._wanted = self._wanted or _BatchRead(guess=False)
+            self._take_on(self._wanted, neuron, bill)
+            return self._wanted
+        self.counters.shared += 1
+        if flight.guess and neuron not in flight.asked:
+            flight.asked.add(neuron)
+            self.counters.guessed_right += 1
+        return flight
 
     def _take_on(self, flight: _BatchRead, neuron: Neuron, bill: Bill) -> None:
         flight.bills[neuron] = bill
@@ -230,7 +227,7 @@ class RowCache:
     async def _fly(self, flight: _BatchRead) -> None:
         began = asyncio.get_running_loop().time()
         neurons = list(flight.bills)
-        self.counters.reads += not flight.guess
+        self.counters.reads += not flight.guess or bool(flight.asked)
         known = self._known(neurons)
         rows = await self._read(neurons, known)
         self._share_out(flight, neurons, rows, known)

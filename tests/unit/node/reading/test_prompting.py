@@ -69,7 +69,7 @@ def test_long_rows_that_have_not_changed_are_not_sent_again(learned: Delta, pars
         calls, received = oracle.client.reading.calls, list[int]()
         for _ in range(3):
             before = calls.bytes_in
-            for text in prompts(4):
+            for text in prompts(3):
                 found = await asked(client, Known(oracle), text, manner).all()
                 assert tokens_of(found) == tokens_of(expected(rows, parser, text, manner))
             received.append(calls.bytes_in - before)

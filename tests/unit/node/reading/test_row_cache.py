@@ -138,18 +138,19 @@ def test_a_guess_that_was_right_is_at_hand() -> None:
     play(story)
 
 
-def test_a_guess_on_its_way_is_waited_for_and_one_that_waits_goes_in_front() -> None:
+def test_a_guess_on_its_way_or_about_to_be_is_waited_for() -> None:
     async def story(peers: Peers, cache: RowCache) -> None:
-        cache.ahead([N[5], N[6]])
         bill = Bill()
-        await cache.rows(Question([N[6]]), bill)
-        assert peers.reads == [[6], [5]]
-        assert bill.nbytes == 100
+        cache.ahead([N[5], N[6]], bill)
+        await cache.rows(Question([N[6], N[8]]), bill)
+        assert peers.reads == [[8], [5, 6]]
+        assert (bill.nbytes, bill.trips) == (300, 1)
+        assert (cache.counters.reads, cache.counters.shared) == (2, 1)
         cache.ahead([N[7]])
         await asyncio.sleep(0.006)
         assert await took(cache.rows(Question([N[7]]))) == 0.004
-        assert cache.counters.guesses == 2
-        assert cache.counters.guessed_right == 1
+        assert cache.counters.guesses == 3
+        assert cache.counters.guessed_right == 2
         await asyncio.sleep(0.1)
         assert cache.wasted == 0
 
