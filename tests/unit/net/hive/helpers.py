@@ -36,7 +36,8 @@ class Place:
         self.pids: set[int] = set()
 
     def config(self, **changes: Any) -> HostConfig:  # noqa: ANN401
-        settings = {"listen": LOOPBACK, "folder": self.folder, **changes}
+        patient = {"start_within": 120.0, "answer_within": 120.0}  # on a busy machine
+        settings = {"listen": LOOPBACK, "folder": self.folder, **patient, **changes}
         return HostConfig(**settings)
 
     async def host(self, key: str | None = None, **changes: Any) -> Host:  # noqa: ANN401

@@ -16,6 +16,7 @@ from giaann_p2p.swarm.wire.token import Rights, founded
 from tests.unit.net.hive.helpers import Place, hosts, until
 from tests.unit.net.hive.helpers_board import LAYOUT, record
 
+pytestmark = pytest.mark.usefixtures("patient")
 FOUNDER = Identity.from_seed(b"f" * 32)
 CLUB = Manifest.founded(FOUNDER, "club", layout=LAYOUT, admission="token")
 CLOCK = Clock()
@@ -54,7 +55,7 @@ def test_members_find_each_other_and_a_stranger_finds_nobody_and_is_not_found() 
         left = []
         for one, host, token in members:
             left.append(record_of(host, token))
-            await one.post("storage", left[-1], 30)
+            await one.post("storage", left[-1], 300)
         for one, _, _ in members:
             assert await seen(one) == sorted(left)
             assert one.nodes == 2
@@ -62,7 +63,7 @@ def test_members_find_each_other_and_a_stranger_finds_nobody_and_is_not_found() 
         with pytest.raises(Unreachable):
             await stranger.look("storage")
         with pytest.raises(Unreachable):
-            await stranger.post("storage", record_of(its_host, b""), 30)
+            await stranger.post("storage", record_of(its_host, b""), 300)
         for one, _, _ in members:
             assert await seen(one) == sorted(left)
         for one in (*[one for one, _, _ in members], stranger):
@@ -77,11 +78,11 @@ def test_who_is_revoked_is_a_stranger_on_the_board() -> None:
         members = [await board(place, admission) for admission in admissions]
         (one, _, _), (other, its_host, token) = members
         await until(lambda: one.nodes == other.nodes == 1)
-        await other.post("storage", record_of(its_host, token), 30)
+        await other.post("storage", record_of(its_host, token), 300)
         gone = Revoked(CLUB.swarm_id).next(FOUNDER, {its_host.me})
         assert admissions[0].learn(gone.to_bytes())
         with pytest.raises(Unreachable):
-            await other.post("storage", record_of(its_host, token, later=10), 30)
+            await other.post("storage", record_of(its_host, token, later=10), 300)
         with pytest.raises(Unreachable):
             await other.look("storage")
         await one.close()
@@ -103,7 +104,7 @@ def test_a_member_that_is_no_storage_peer_leaves_no_record_as_one() -> None:
         )
         await until(lambda: first.nodes == 1)
         with pytest.raises(Unreachable):
-            await other.post("storage", record_of(host, computes), 30)
+            await other.post("storage", record_of(host, computes), 300)
         assert first.refused > 0
         await first.close()
         await other.close()

@@ -1,0 +1,23 @@
+"""What tests of a board share."""
+
+from collections.abc import Iterator
+
+import pytest
+
+BOARD = "giaann_p2p.net.hive.board"
+
+
+@pytest.fixture
+def patient() -> Iterator[None]:
+    """Let a board wait for what a busy machine does late, and rely on it for longer.
+
+    So no node counts as silent, and no search as old, only because the machine has no time.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("_CALL_WITHIN", "_CONNECT_WITHIN"):
+            patch.setattr(f"{BOARD}.{name}", 60.0)
+        for name in ("_BEGIN_WITHIN", "_JOIN_WITHIN", "_WITHIN"):
+            patch.setattr(f"{BOARD}.{name}", 120.0)
+        for name in ("_LEFT_OUT", "_SEARCH_EVERY"):
+            patch.setattr(f"{BOARD}.{name}", 600.0)
+        yield
