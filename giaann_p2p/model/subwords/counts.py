@@ -1,6 +1,5 @@
 """How often tokens followed a row's neuron: at all five distances, and at one of them."""
 
-from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -12,6 +11,7 @@ from giaann_p2p.model.subwords.spec import DISTANCES
 TOKENS = 1 << 18
 """More than there are tokens: a distance and three tokens make one number of 57 bits."""
 _STARTS = np.arange(1, DISTANCES + 2) * TOKENS
+_LOW_BITS = 16
 
 
 class Counts(NamedTuple):
@@ -44,21 +44,27 @@ class Tally(NamedTuple):
     total: Ints
     """Shape [DISTANCES]: the sum of their counts."""
 
-    def counts(self) -> list[Counts]:
-        """Return the counts at each distance."""
-        ends = zip(pairwise(self.starts), self.total.tolist(), strict=True)
-        return [Counts(self.token[i:j], self.times[i:j], total) for (i, j), total in ends]
+    def counts(self, distance: int) -> Counts:
+        """Return the counts at a distance."""
+        start, end = self.starts[distance - 1], self.starts[distance]
+        return Counts(self.token[start:end], self.times[start:end], int(self.total[distance - 1]))
+
+    def size(self, distance: int) -> int:
+        """Return how many tokens followed at a distance."""
+        return self.starts[distance] - self.starts[distance - 1]
 
     def of(self, key: Ints) -> Ints:
-        """Return how often tokens followed at distances; the keys ascend, and are distinct."""
-        found = np.zeros(len(key), np.int64)
-        at, there = common(key, self.key)
-        found[at] = self.times[there]
+        """Return how often tokens followed at distances."""
+        if not len(self.key):
+            return np.zeros(len(key), np.int64)
+        at = self.key.searchsorted(key)
+        found: Ints = self.times.take(at, mode="clip")
+        found *= self.key.take(at, mode="clip") == key
         return found
 
 
 def tallied(distance: Ints, token: Ints, times: Ints) -> Tally:
-    """Return the tally of neurons by distance and token, in this order, of shape [n] each.
+    """Return the tally of n connections by distance and token, [n] each, in any order.
 
     Targets that are not tokens, and strengths below one occurrence, are ignored: only a lying peer
     sends them.
@@ -67,12 +73,24 @@ def tallied(distance: Ints, token: Ints, times: Ints) -> Tally:
         honest = np.flatnonzero((token >= 0) & (times > 0))
         distance, token, times = distance[honest], token[honest], times[honest]
     key = distance * TOKENS + token
-    first = np.flatnonzero(first_of_runs(key))
-    if len(first) < len(key):
-        key, token, times = key[first], token[first], np.add.reduceat(times, first)
+    order = _order(key)
+    key, times = key.take(order), times.take(order)
+    first = first_of_runs(key)
+    if not first.all():
+        starts = first.nonzero()[0]
+        key, times = key.take(starts), np.add.reduceat(times, starts)
     starts, sums = key.searchsorted(_STARTS), np.zeros(len(key) + 1, np.int64)
-    np.cumsum(times, out=sums[1:])
-    return Tally(key, token, times, starts.tolist(), np.diff(starts), np.diff(sums[starts]))
+    times.cumsum(out=sums[1:])
+    before = sums.take(starts)
+    distinct, total = starts[1:] - starts[:-1], before[1:] - before[:-1]
+    return Tally(key, key & (TOKENS - 1), times, starts.tolist(), distinct, total)
+
+
+def _order(key: Ints) -> Ints:
+    """Return the order of numbers below 2^24: numpy has a radix sort for those of 16 bits."""
+    order = key.astype(np.uint16).argsort(kind="stable")
+    high = (key >> _LOW_BITS).astype(np.uint8).take(order)
+    return order.take(high.argsort(kind="stable"))
 
 
 def common(one: Ints, other: Ints) -> tuple[Ints, Ints]:

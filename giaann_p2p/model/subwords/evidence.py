@@ -76,6 +76,7 @@ class Evidence:
         self.spec, self.known = counted.spec, counted.known
         self._counted = counted
         self._rows: dict[Neuron, Followers | None] = {}
+        self._pairs: dict[Place, Pair] = {}
         self._connections = 0
 
     def __repr__(self) -> str:
@@ -104,7 +105,7 @@ class Evidence:
 
     def forget(self) -> None:
         """Give the memory back."""
-        self._rows, self._connections = {}, 0
+        self._rows, self._pairs, self._connections = {}, {}, 0
 
     def place_of(self, neuron: Neuron) -> Place | None:
         """Return the token and the column that a neuron stands for; None if it is no token."""
@@ -148,10 +149,12 @@ class Evidence:
 
     def rows_of(self, last: Sequence[Place]) -> list["Pair"]:
         """Return the rows of the tokens read last, which were read."""
-        return [
-            Pair(self.followers(self.own(place)), self.followers(self.anywhere(place.token)))
-            for place in last[:DISTANCES]
-        ]
+        return [self._pairs.get(place) or self._pair(place) for place in last[:DISTANCES]]
+
+    def _pair(self, place: Place) -> "Pair":
+        own, anywhere = self.own(place), self.anywhere(place.token)
+        found = self._pairs[place] = Pair(self.followers(own), self.followers(anywhere))
+        return found
 
 
 class Pair(NamedTuple):

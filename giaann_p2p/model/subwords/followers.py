@@ -24,6 +24,7 @@ from giaann_p2p.model.subwords.spec import DISTANCES
 from giaann_p2p.model.subwords.tokeniser import Tokeniser
 
 _INCREMENTS = np.array([1, *(increment(distance) for distance in range(1, DISTANCES + 1))])
+_PRIME = np.uint64(PRIME)
 _MOST_FREQUENT = 8
 """The number of followers that are considered for prefetching."""
 
@@ -60,7 +61,7 @@ class Followers:
 
     def counts(self, distance: int) -> Counts:
         """Return how often each token followed at a distance, in any column."""
-        return self._counts[distance - 1]
+        return self.tally.counts(distance)
 
     def gains(self, distance: int, below: "Followers | None", frequencies: Frequencies) -> Gains:
         """Return what the row adds to scores at a distance.
@@ -75,18 +76,18 @@ class Followers:
             tally = self.tally
             share = frequencies.share[tally.token]
             if below is not None:
-                share = backed_off(below.tally, tally.key, share)
+                share = backed_off(below.tally, tally, share)
             kept = self._kept = _Kept(*versions, gains_of(tally, share))
         return kept.gains[distance - 1]
 
-    @property
+    @cached_property
     def tally(self) -> Tally:
         """How often each token followed at each distance, in any column."""
-        return self._parts[1]
-
-    @cached_property
-    def _counts(self) -> list[Counts]:
-        return self.tally.counts()
+        row = self.row
+        word = np.where(row.target_feature == _PRIME, row.target_concept, row.target_feature)
+        token = self._known.tokens_of(word)
+        distance, at, times = self._near()
+        return tallied(distance, token.take(at), times)
 
     @cached_property
     def frequencies(self) -> Frequencies:
@@ -95,7 +96,7 @@ class Followers:
 
     def targets(self, distance: int) -> Targets:
         """Return the neurons that followed at a distance."""
-        return self._parts[0][distance - 1]
+        return self._targets[distance - 1]
 
     def most_frequent(self, distance: int) -> dict[tuple[int, int, int], float]:
         """Return what followed most often at a distance: token, home, feature, and its share."""
@@ -107,20 +108,25 @@ class Followers:
         return dict(zip(zip(*names, strict=True), shares, strict=True))
 
     @cached_property
-    def _parts(self) -> tuple[list[Targets], Tally]:
-        """The targets at each distance and the tally of their tokens, from a single sort."""
-        row, (token, home, feature) = self.row, self.neurons
-        near = np.flatnonzero(row.segment >= self._spec.column_segments)
-        distance = self._spec.segments - row.segment[near].astype(np.int64)  # [m]
-        at = row.target[near]
+    def _targets(self) -> list[Targets]:
+        """The targets at each distance."""
+        (token, home, feature), (distance, at, times) = self.neurons, self._near()
         key = ((distance * TOKENS + token[at]) * TOKENS + home[at] + 1) * TOKENS + feature[at]
         order = key.argsort()
         at, distance = at[order], distance[order]
-        times = row.strength[near[order]] // _INCREMENTS[distance]
         ends = distance.searchsorted(np.arange(1, DISTANCES + 2)).tolist()
-        arrays = (token[at], home[at], feature[at], times)
-        targets = [Targets(*(part[i:j] for part in arrays)) for i, j in pairwise(ends)]
-        return targets, tallied(distance, arrays[0], times)
+        arrays = (token[at], home[at], feature[at], times[order])
+        return [Targets(*(part[i:j] for part in arrays)) for i, j in pairwise(ends)]
+
+    def _near(self) -> tuple[Ints, Ints, Ints]:
+        """The distance, the index of the target, and the count of each connection by distance."""
+        row = self.row
+        segment, at, strength = row.segment, row.target, row.strength
+        if self._spec.column_segments:
+            near = np.flatnonzero(segment >= self._spec.column_segments)
+            segment, at, strength = segment[near], at[near], strength[near]
+        distance = self._spec.segments - segment.astype(np.int64)
+        return distance, at, strength // _INCREMENTS.take(distance)
 
     @cached_property
     def neurons(self) -> tuple[Ints, Ints, Ints]:
@@ -128,5 +134,5 @@ class Followers:
         row = self.row
         home = self._known.tokens_of(row.target_concept)
         feature = self._known.tokens_of(row.target_feature)
-        token = np.where(row.target_feature == np.uint64(PRIME), home, feature)
+        token = np.where(row.target_feature == _PRIME, home, feature)
         return token, home, feature

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from giaann_p2p.model.sequence import Ints
-from giaann_p2p.model.subwords.counts import TOKENS, Tally
+from giaann_p2p.model.subwords.counts import Tally
 from giaann_p2p.model.subwords.logarithm import LOG_UNITS, Floats, logarithms
 from giaann_p2p.model.subwords.spec import DISTANCES
 
@@ -45,21 +45,32 @@ def gains_of(tally: Tally, below: Floats) -> tuple[Gains, ...]:
 
     Where nothing followed, nothing is added: the probability is the one below.
     """
-    size = DISCOUNT * tally.distinct  # [DISTANCES]
+    size, total = _sizes(tally)
     odds = np.empty(DISTANCES + len(below))  # all logarithms at once is faster
-    odds[:DISTANCES] = np.where(tally.total, size, 1) / np.maximum(tally.total, 1)
-    odds[DISTANCES:] = 1 + (tally.times - DISCOUNT) / (size.repeat(tally.distinct) * below)
+    np.divide(size, total, out=odds[:DISTANCES])
+    raised = odds[DISTANCES:]
+    np.subtract(tally.times, DISCOUNT, out=raised)
+    raised /= size.repeat(tally.distinct) * below
+    raised += 1
     logs = logarithms(odds)
     logs[:DISTANCES] *= _WEIGHTS
-    logs[DISTANCES:] *= _WEIGHTS.repeat(tally.distinct)
-    bases, gain = logs[:DISTANCES].tolist(), logs[DISTANCES:]
-    ends = zip(bases, pairwise(tally.starts), strict=True)
+    gain = logs[DISTANCES:]
+    gain *= _WEIGHTS.repeat(tally.distinct)
+    ends = zip(logs[:DISTANCES].tolist(), pairwise(tally.starts), strict=True)
     return tuple(Gains(base, tally.token[i:j], gain[i:j]) for base, (i, j) in ends)
 
 
-def backed_off(tally: Tally, key: Ints, below: Floats) -> Floats:
-    """Return the probability that a row gives to tokens at distances, given the one below."""
-    at = key // TOKENS - 1
-    size = np.where(tally.total, DISCOUNT * tally.distinct, 1)[at]
-    seen: Floats = np.maximum(tally.of(key) - DISCOUNT, 0.0)
-    return (seen + size * below) / np.maximum(tally.total, 1)[at]
+def backed_off(tally: Tally, asked: Tally, below: Floats) -> Floats:
+    """Return the probability that a row gives to the tokens of another, given the one below."""
+    size, total = _sizes(tally)
+    found: Floats = np.subtract(tally.of(asked.key), DISCOUNT)
+    np.maximum(found, 0.0, out=found)
+    found += size.repeat(asked.distinct) * below
+    found /= total.repeat(asked.distinct)
+    return found
+
+
+def _sizes(tally: Tally) -> tuple[Floats, Ints]:
+    """Return 0.9 K and N at each distance; 1 and 1 where nothing followed."""
+    none = tally.total == 0
+    return DISCOUNT * tally.distinct + none, tally.total + none

@@ -25,6 +25,8 @@ _TABLE_BITS = 11
 _STEPS = 1 << _TABLE_BITS
 _MANTISSA_BITS, _BIAS = 52, 1023
 _REST_BITS = _MANTISSA_BITS - _TABLE_BITS
+_DIVISORS = (np.arange(_STEPS, 2 * _STEPS) << _REST_BITS).astype(np.float64)
+"""The numbers that begin with these bits and end in zeros: all of them are exact."""
 _GUARD_BITS = 96
 """Bits behind the point while the table is made."""
 _LEVELS = 40
@@ -37,16 +39,25 @@ _STEP_BITS = UNIT_BITS - _POWER_BITS
 
 
 def logarithms(values: Floats) -> Ints:
-    """Return the logarithms of positive numbers that are not subnormal, in units of 2^-48."""
-    table = log_table()
+    """Return the logarithms of positive numbers that are not subnormal, in units of 2^-48.
+
+    Most steps are done in place, because each new array costs time.
+    """
     bits = np.ascontiguousarray(values).view(np.int64)
-    exponent = (bits >> _MANTISSA_BITS) - _BIAS
-    step = (bits >> _REST_BITS) & (_STEPS - 1)
-    rest = bits & ((1 << _REST_BITS) - 1)
-    z = rest / ((_STEPS + step) << _REST_BITS)  # value / 2^exponent = (1 + step / STEPS) (1 + z)
-    ln = z * (1 - z * (1 / 2 - z * (1 / 3 - z * (1 / 4))))
-    whole: Ints = exponent * table[_STEPS] + table[step]
-    return whole + np.rint(ln * LOG_UNITS).astype(np.int64)
+    whole: Ints = bits >> _MANTISSA_BITS  # becomes the logarithm
+    whole -= _BIAS
+    whole *= _LN_2
+    step = bits >> _REST_BITS
+    step &= _STEPS - 1
+    whole += log_table().take(step)
+    z = (bits & ((1 << _REST_BITS) - 1)) / _DIVISORS.take(step)
+    ln = z * (1 / 4)  # value / 2^exponent = (1 + step / STEPS) (1 + z)
+    for term in (1 / 3, 1 / 2, 1.0):
+        np.subtract(term, ln, out=ln)
+        ln *= z
+    ln *= LOG_UNITS
+    whole += np.rint(ln, out=ln).astype(np.int64)
+    return whole
 
 
 @cache
@@ -82,10 +93,15 @@ def exponentials(logs: Ints) -> Floats:
     are off by half a unit in the last place, and n ln 2 by n half units of 2^-48. Far below 2^-1000
     the result is 0.
     """
-    n = -logs // _LN_2
-    rest = n * -_LN_2 - logs
-    z = (rest & ((1 << _STEP_BITS) - 1)) * (1 / LOG_UNITS)
-    found: Floats = 1 - z * (1 - z * (1 / 2 - z * (1 / 6)))
+    rest = -logs
+    n = rest // _LN_2
+    rest -= n * _LN_2
+    z: Floats = np.multiply(rest & ((1 << _STEP_BITS) - 1), 1 / LOG_UNITS)
+    found: Floats = z * (1 / 6)
+    for term in (1 / 2, 1.0):
+        np.subtract(term, found, out=found)
+        found *= z
+    np.subtract(1.0, found, out=found)
     found *= power_table().take(rest >> _STEP_BITS)
     found *= _halves().take(n, mode="clip")
     return found

@@ -28,8 +28,8 @@ import numpy as np
 from giaann_p2p.model.manner import Sampling
 from giaann_p2p.model.sequence import Ints
 from giaann_p2p.model.subwords.basis import Basis
-from giaann_p2p.model.subwords.counts import NOTHING, Counts, common
-from giaann_p2p.model.subwords.evidence import Evidence, Place
+from giaann_p2p.model.subwords.counts import NOTHING, common
+from giaann_p2p.model.subwords.evidence import Evidence, Pair, Place
 from giaann_p2p.model.subwords.followers import Followers
 from giaann_p2p.model.subwords.gain import SCORE_UNITS, TENTHS
 from giaann_p2p.model.subwords.sample import drawn, odds, penalised
@@ -107,13 +107,13 @@ def candidates_after(evidence: Evidence, last: Sequence[Place]) -> Candidates | 
     if not occurrences.total:
         return None
     rows = evidence.rows_of(last)
-    followed = _counts(rows[0].anywhere, 1) if rows else NOTHING
-    if not followed.total:
+    followed = _followers(rows[0].anywhere) if rows else NOTHING.token
+    if not len(followed):
         return Candidates(occurrences.token, occurrences.times, Basis.NONE)
-    own = [_counts(pair.own, distance) for distance, pair in enumerate(rows, 1)]
-    recalled = _recalled(own)
-    tokens = recalled if len(recalled) else followed.token
-    basis = Basis.RECALL if len(recalled) else Basis.OWN if own[0].total else Basis.ANY
+    recalled = _recalled(rows)
+    tokens = recalled if len(recalled) else followed
+    known = len(_followers(rows[0].own)) > 0
+    basis = Basis.RECALL if len(recalled) else Basis.OWN if known else Basis.ANY
     return Candidates(tokens, scores_of(tokens, rows, evidence.frequencies), basis)
 
 
@@ -150,19 +150,20 @@ def chosen(evidence: Evidence, candidates: Candidates, draw: Draw = BEST) -> Tok
     )
 
 
-def _counts(row: Followers | None, distance: int) -> Counts:
-    return NOTHING if row is None else row.counts(distance)
+def _followers(row: Followers | None) -> Ints:
+    return NOTHING.token if row is None else row.counts(1).token
 
 
-def _recalled(own: Sequence[Counts]) -> Ints:
+def _recalled(rows: Sequence[Pair]) -> Ints:
     """Return the tokens that followed in all five own rows, if one of the rows has few."""
-    fewest = min(own, key=lambda counts: len(counts.token))
-    found = fewest.token
-    if len(own) < DISTANCES or len(found) > _FEW:
+    own = [pair.own.tally for pair in rows if pair.own is not None]
+    few = any(tally.size(distance) <= _FEW for distance, tally in enumerate(own, 1))
+    if len(own) < DISTANCES or not few:
         return NOTHING.token
-    for counts in own:
-        if counts is not fewest:
-            found = found[common(found, counts.token)[0]]
+    followed = [tally.counts(distance).token for distance, tally in enumerate(own, 1)]
+    found, *others = sorted(followed, key=len)
+    for other in others:
+        found = found[common(found, other)[0]]
     return found
 
 

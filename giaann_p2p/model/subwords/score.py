@@ -24,22 +24,23 @@ def gains_after(rows: Sequence[Pair], frequencies: Frequencies) -> Iterator[Gain
     """Yield what each row of the tokens read last adds to scores; the nearest token is first."""
     for distance, (own, anywhere) in enumerate(rows, 1):
         for row, below in ((anywhere, None), (own, anywhere)):
-            if row is not None and row.counts(distance).total:
-                yield row.gains(distance, below, frequencies)
+            if row is not None and len((gains := row.gains(distance, below, frequencies)).token):
+                yield gains
 
 
 def scores_of(tokens: Ints, rows: Sequence[Pair], frequencies: Frequencies) -> Ints:
     """Return the score of each of k tokens, which ascend, given the rows of those read last."""
-    found = TENTHS[0] * frequencies.log[tokens]
+    found, bases = TENTHS[0] * frequencies.log.take(tokens), 0
     dense = np.empty(VOCABULARY, np.int64)  # only what it has of the k tokens is ever looked at
     dense[tokens] = 0
     for base, token, gain in gains_after(rows, frequencies):
-        found += base
+        bases += base
         if len(token) > _FEW + _FEWER * len(tokens):
             at = token.searchsorted(tokens)
             followed = token.take(at, mode="clip") == tokens
             found += gain.take(at, mode="clip") * followed
         else:
             np.add.at(dense, token, gain)
-    found += dense[tokens]
+    found += dense.take(tokens)
+    found += bases
     return found

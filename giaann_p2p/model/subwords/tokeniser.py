@@ -16,6 +16,7 @@ from importlib import import_module
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from giaann_p2p.errors import PipelineError
 from giaann_p2p.model.ids import word_id
@@ -32,6 +33,9 @@ _PACKAGE, _RELEASE = "bpe_openai", "bpe-openai==0.1.4"
 _LINE = "Hello wörld 2015, it's (very) nice… 東京 😀  two"
 _ITS_TOKENS = "13225 286 2877 582 220 667 20 11 4275 350 1437 8 7403 1131 185244 88038 220 1920"
 _PARTIAL = "bytes "
+_SLOT_BITS = 20
+"""Five times as many slots as there are tokens."""
+_SLOT_SHIFT = np.uint64(64 - _SLOT_BITS)
 
 
 class Tokeniser:
@@ -73,6 +77,14 @@ class Tokeniser:
 
     def tokens_of(self, ids: Ids) -> Ints:
         """Return the token of each concept or feature; -1 for one that is no token, as PRIME."""
+        slots = self._slots
+        token = slots.take((ids >> _SLOT_SHIFT).view(np.int64)).astype(np.int64)
+        others = (self.ids.take(token) != ids).nonzero()[0]
+        if len(others):
+            token[others] = self._searched(ids[others])
+        return token
+
+    def _searched(self, ids: Ids) -> Ints:
         known, token = self._by_id
         at = np.minimum(np.searchsorted(known, ids), len(known) - 1)
         return np.where(known[at] == ids, token[at], -1)
@@ -81,6 +93,17 @@ class Tokeniser:
     def _by_id(self) -> tuple[Ids, Ints]:
         order = np.argsort(self.ids)
         return self.ids[order], order
+
+    @cached_property
+    def _slots(self) -> npt.NDArray[np.int32]:
+        """The first token whose number begins with these bits, of shape [2^20]; or any token.
+
+        Small tokens are the frequent ones, so few of those looked up have to be searched for, which
+        takes longer.
+        """
+        slots = np.zeros(1 << _SLOT_BITS, np.int32)
+        slots[(self.ids[::-1] >> _SLOT_SHIFT).view(np.int64)] = np.arange(TOKENS)[::-1]
+        return slots
 
 
 def _text(data: bytes) -> str | None:

@@ -35,7 +35,7 @@ def probability(times: dict[int, int], token: int, below: float) -> float:
 
 
 def test_frequencies_are_those_of_the_formula_and_add_up_to_one() -> None:
-    found = frequencies_of(tally(OCCURRENCES).counts()[0])
+    found = frequencies_of(tally(OCCURRENCES).counts(1))
     for token in [*OCCURRENCES, 0, VOCABULARY - 1]:
         assert found.share[token] == pytest.approx(u(token), rel=1e-15)
         assert found.log[token] / LOG_UNITS == pytest.approx(math.log(u(token)), abs=1e-12)
@@ -45,12 +45,12 @@ def test_frequencies_are_those_of_the_formula_and_add_up_to_one() -> None:
 
 
 def test_gains_of_both_rows_make_the_odds_of_each_token_at_each_distance() -> None:
-    share = frequencies_of(tally(OCCURRENCES).counts()[0]).share
+    share = frequencies_of(tally(OCCURRENCES).counts(1)).share
     wide_counts = [ANYWHERE, {}, {5: 2}, {7: 3, 11: 3}, ANYWHERE]
     near_counts = [OWN, OWN, {}, {11: 2}, {13: 2, 290: 1}]
     anywhere, own = tally(*wide_counts), tally(*near_counts)
     wide = gains_of(anywhere, share[anywhere.token])
-    near = gains_of(own, backed_off(anywhere, own.key, share[own.token]))
+    near = gains_of(own, backed_off(anywhere, own, share[own.token]))
     for at, tenths in enumerate(TENTHS):
         raised = dict.fromkeys([*OCCURRENCES, 5], wide[at].base + near[at].base)
         for gains in (wide[at], near[at]):
@@ -68,11 +68,14 @@ def test_a_row_that_nothing_followed_adds_nothing() -> None:
     for base, token, gain in gains_of(none, none.times / 1):
         assert (base, len(token), len(gain)) == (0, 0, 0)
     below = np.array([0.25, 0.5, 0.125])
-    assert backed_off(none, own.key, below).tolist() == below.tolist()
+    assert backed_off(none, own, below).tolist() == below.tolist()
 
 
 def parts(found: Tally) -> list[tuple[list[int], list[int], int]]:
-    return [(one.token.tolist(), one.times.tolist(), one.total) for one in found.counts()]
+    return [
+        (one.token.tolist(), one.times.tolist(), one.total)
+        for one in map(found.counts, range(1, 6))
+    ]
 
 
 def test_counts_are_added_up_by_token_and_distance() -> None:
@@ -83,6 +86,19 @@ def test_counts_are_added_up_by_token_and_distance() -> None:
     asked = np.array([TOKENS + 3, TOKENS + 4, 3 * TOKENS + 3, 4 * TOKENS + 9])
     assert found.of(asked).tolist() == [5, 0, 0, 2]
     assert found.of(asked[:1]).tolist() == [5]
+
+
+def test_connections_of_any_order_are_counted_alike() -> None:
+    draw = np.random.default_rng(7)
+    token = draw.choice([0, 3, 65_535, 65_536, 131_071, 131_072, VOCABULARY - 1], 400)
+    distance, times = draw.integers(1, 6, 400), draw.integers(1, 9, 400)
+    wanted: list[dict[int, int]] = [{}, {}, {}, {}, {}]
+    for at, to, many in zip(distance.tolist(), token.tolist(), times.tolist(), strict=True):
+        wanted[at - 1][to] = wanted[at - 1].get(to, 0) + many
+    found = parts(tallied(distance, token, times))
+    assert found == [
+        (sorted(one), [one[to] for to in sorted(one)], sum(one.values())) for one in wanted
+    ]
 
 
 def test_what_is_no_token_and_what_never_occurred_counts_for_nothing() -> None:
