@@ -7,24 +7,35 @@ from contextlib import contextmanager
 from types import FrameType
 
 
+class _Held:
+    """The handler of SIGINT in a section: it keeps the signals for the section's end."""
+
+    def __init__(self) -> None:
+        self.arguments: list[tuple[int, FrameType | None]] = []
+
+    def __call__(self, number: int, frame: FrameType | None) -> None:
+        self.arguments.append((number, frame))
+
+
 @contextmanager
 def undisturbed() -> Iterator[None]:
     """Defer SIGINT (Ctrl-C) to the end of the block; outside the main thread, do nothing.
 
     Other threads do not need it, because Python raises KeyboardInterrupt in the main thread only.
+    Nor does a section within another one, whose end comes later.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
     before = signal.getsignal(signal.SIGINT)
-    if before in (None, signal.SIG_IGN):
+    if before in (None, signal.SIG_IGN) or isinstance(before, _Held):
         yield  # SIGINT is ignored, or (None) its handler is not Python's and cannot be restored
         return
-    held: list[tuple[int, FrameType | None]] = []
-    signal.signal(signal.SIGINT, lambda *arguments: held.append(arguments))
+    held = _Held()
+    signal.signal(signal.SIGINT, held)
     try:
         yield
     finally:
         signal.signal(signal.SIGINT, before)
-        if held and callable(before):
-            before(*held[0])
+        if held.arguments and callable(before):
+            before(*held.arguments[0])
