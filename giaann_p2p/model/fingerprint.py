@@ -22,6 +22,7 @@ LANES = 2
 _KEYS = 3
 _AT_ONCE = 1 << 18
 """The number of connections processed at a time, a bound on memory."""
+_SHIFT_1, _SHIFT_2, _SHIFT_3 = np.uint64(30), np.uint64(27), np.uint64(31)
 _MIX_1, _MIX_2 = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 
 
@@ -67,6 +68,8 @@ def _of_rows(delta: Delta, salt: bytes) -> npt.NDArray[np.uint64]:
 
 def _mixed(x: Ids) -> Ids:
     """Spread every bit over all bits, as the generator splitmix64 does."""
-    x = (x ^ (x >> np.uint64(30))) * _MIX_1
-    x = (x ^ (x >> np.uint64(27))) * _MIX_2
-    return x ^ (x >> np.uint64(31))
+    x = (x ^ (x >> _SHIFT_1)) * _MIX_1  # a new array, which may be changed in place
+    x ^= x >> _SHIFT_2
+    x *= _MIX_2
+    x ^= x >> _SHIFT_3
+    return x

@@ -167,8 +167,9 @@ class World:
         There is a bootstrap peer that may know no other peer, and never fails: a node that is not
         cut off from all others reaches it, or one of them.
         """
+        if not (cut := self.network.cut):  # the common case
+            return True
         others = [other.peer for other in self.nodes if other is not node]
-        cut = self.network.cut
         heard = [peer for peer in others if not {(node.peer, peer), (peer, node.peer)} & cut]
         return bool(heard) or not others
 
