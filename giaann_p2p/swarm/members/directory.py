@@ -29,6 +29,7 @@ import numpy.typing as npt
 from giaann_p2p.errors import RecordError, UsageError
 from giaann_p2p.store.layout import Layout, Shards
 from giaann_p2p.swarm.members.claims import Bits, Claims, Mask, has, have
+from giaann_p2p.swarm.members.health import Health
 from giaann_p2p.swarm.members.silent_backoff import SilentBackoff
 from giaann_p2p.swarm.wire.admission import Admission
 from giaann_p2p.swarm.wire.identity import Peer
@@ -64,21 +65,6 @@ FORGET = 24 * 3600.0
 _LEAST_FORGET = 2 * SKEW + MOST_LIFETIME
 """Seconds for which an old record can be replayed: `forget` must not be shorter."""
 _FEWEST_ROWS = 16
-
-
-class Health(msgspec.Struct, frozen=True, kw_only=True):
-    """Statistics on how well the shards of a swarm are replicated."""
-
-    least: int
-    """Number of ready replicas of the shard that has the fewest."""
-    mean: float
-    """Mean number of ready replicas per shard."""
-    under: int
-    """Number of shards with fewer ready replicas than they should have."""
-    lost: int
-    """Number of shards that no peer serves."""
-    unsettled: int
-    """Number of replicas that owners should serve but do not serve yet."""
 
 
 class Placing(Protocol):

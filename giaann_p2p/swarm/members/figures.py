@@ -3,7 +3,7 @@
 import msgspec
 
 from giaann_p2p.swarm.members.capacity import Filling
-from giaann_p2p.swarm.members.directory import Health
+from giaann_p2p.swarm.members.health import Health
 from giaann_p2p.swarm.members.losses import NONE, Losses
 from giaann_p2p.swarm.wire.identity import Peer
 from giaann_p2p.swarm.wire.record import Load, PeerState, Role
