@@ -39,20 +39,27 @@ from giaann_p2p.swarm.wire.actions import (
 )
 from giaann_p2p.swarm.wire.identity import Identity, Peer
 from giaann_p2p.swarm.wire.manifest import Rules
-from giaann_p2p.swarm.wire.message import Message
-from giaann_p2p.swarm.wire.messages import (
-    AskColumn,
-    AskDigests,
+from giaann_p2p.swarm.wire.member_messages import (
     AskEdition,
     AskManifest,
-    AskNouns,
-    AskOrphans,
-    AskPart,
-    AskProof,
     AskPulses,
     AskRecords,
     AskRelease,
     AskRevoked,
+    EditionIs,
+    ManifestIs,
+    RecordsAre,
+    ReleaseIs,
+    RevokedIs,
+)
+from giaann_p2p.swarm.wire.message import Message
+from giaann_p2p.swarm.wire.messages import (
+    AskColumn,
+    AskDigests,
+    AskNouns,
+    AskOrphans,
+    AskPart,
+    AskProof,
     Carried,
     Carry,
     Column,
@@ -60,11 +67,9 @@ from giaann_p2p.swarm.wire.messages import (
     Compared,
     Digest,
     Digests,
-    EditionIs,
     Fetch,
     FetchCarried,
     Fetched,
-    ManifestIs,
     Nouns,
     Offer,
     Offered,
@@ -76,10 +81,7 @@ from giaann_p2p.swarm.wire.messages import (
     Pushed,
     PushFrom,
     Read,
-    RecordsAre,
     Refusal,
-    ReleaseIs,
-    RevokedIs,
     Rows,
     decode,
     encode,

@@ -126,7 +126,7 @@ class _Reshard:
     async def _send(self, session: "Session") -> tuple[int, int]:
         """Send the newest edition to all peers; return how many got it, and how many there are."""
         from giaann_p2p.client.revoking import spread
-        from giaann_p2p.swarm.wire.messages import EditionIs
+        from giaann_p2p.swarm.wire.member_messages import EditionIs
 
         edition = self._giver.editions.to_bytes()
         if not edition:

@@ -5,7 +5,8 @@ import asyncio
 from giaann_p2p.client.session import Session
 from giaann_p2p.errors import PeerError
 from giaann_p2p.swarm.wire.identity import Peer
-from giaann_p2p.swarm.wire.messages import EditionIs, RevokedIs, decode, encode
+from giaann_p2p.swarm.wire.member_messages import EditionIs, RevokedIs
+from giaann_p2p.swarm.wire.messages import decode, encode
 
 _WITHIN = 6.0
 """Timeout of one call, in seconds."""

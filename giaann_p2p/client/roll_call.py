@@ -9,7 +9,8 @@ from giaann_p2p.net.patience import called
 from giaann_p2p.net.transport import Transport
 from giaann_p2p.swarm.replication.settings import Settings
 from giaann_p2p.swarm.wire.identity import Peer
-from giaann_p2p.swarm.wire.messages import AskManifest, encode
+from giaann_p2p.swarm.wire.member_messages import AskManifest
+from giaann_p2p.swarm.wire.messages import encode
 
 _WITHIN = Settings().call_timeout
 """Timeout of one attempt, in seconds: the same as between peers. It has to cover opening the

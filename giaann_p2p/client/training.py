@@ -43,8 +43,9 @@ from giaann_p2p.swarm.training.trust import Trust
 from giaann_p2p.swarm.wire.actions import Call
 from giaann_p2p.swarm.wire.identity import Peer, name_of
 from giaann_p2p.swarm.wire.manifest import MOST_REDUNDANCY
+from giaann_p2p.swarm.wire.member_messages import AskManifest
 from giaann_p2p.swarm.wire.message import Message
-from giaann_p2p.swarm.wire.messages import AskManifest, Refusal, decode, encode
+from giaann_p2p.swarm.wire.messages import Refusal, decode, encode
 from giaann_p2p.swarm.wire.training_messages import Beat
 
 _TICK = 0.25

@@ -10,7 +10,8 @@ from typing import NamedTuple
 from giaann_p2p.client.session import Session
 from giaann_p2p.errors import MessageError, PeerError
 from giaann_p2p.swarm.wire.identity import Peer
-from giaann_p2p.swarm.wire.messages import AskRelease, ReleaseIs, decode, encode
+from giaann_p2p.swarm.wire.member_messages import AskRelease, ReleaseIs
+from giaann_p2p.swarm.wire.messages import decode, encode
 from giaann_p2p.swarm.wire.record import Key, Role
 
 _WITHIN, _AGAIN = 2.0, 60.0

@@ -13,7 +13,8 @@ from giaann_p2p.local.logs import Log
 from giaann_p2p.local.swarm import LocalSwarm
 from giaann_p2p.swarm.wire.edition import Editions
 from giaann_p2p.swarm.wire.link import Link
-from giaann_p2p.swarm.wire.messages import AskEdition, EditionIs, decode, encode
+from giaann_p2p.swarm.wire.member_messages import AskEdition, EditionIs
+from giaann_p2p.swarm.wire.messages import decode, encode
 from tests.cli.conftest import GIAANN
 from tests.e2e.conftest import NewSwarm
 from tests.e2e.material import Wiki

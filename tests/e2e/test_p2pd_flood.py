@@ -13,7 +13,8 @@ from giaann_p2p.client.session import visit
 from giaann_p2p.local.swarm import LocalSwarm
 from giaann_p2p.net.hive.peer_id import peer_of_address
 from giaann_p2p.swarm.wire.link import Link
-from giaann_p2p.swarm.wire.messages import AskManifest, ManifestIs, decode, encode
+from giaann_p2p.swarm.wire.member_messages import AskManifest, ManifestIs
+from giaann_p2p.swarm.wire.messages import decode, encode
 from tests.e2e.conftest import NewSwarm
 
 pytestmark = pytest.mark.e2e

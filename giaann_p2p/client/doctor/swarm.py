@@ -10,7 +10,8 @@ from giaann_p2p.net.transport import Transport
 from giaann_p2p.swarm.wire.identity import Peer, name_of
 from giaann_p2p.swarm.wire.link import Link
 from giaann_p2p.swarm.wire.manifest import Manifest, Versions
-from giaann_p2p.swarm.wire.messages import AskManifest, ManifestIs, Refusal, decode, encode
+from giaann_p2p.swarm.wire.member_messages import AskManifest, ManifestIs
+from giaann_p2p.swarm.wire.messages import Refusal, decode, encode
 from giaann_p2p.swarm.wire.record import LIFETIME, SKEW
 
 _WITHIN = 6.0

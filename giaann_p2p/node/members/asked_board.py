@@ -29,15 +29,8 @@ from giaann_p2p.net.errors import Unreachable
 from giaann_p2p.net.transport import Transport
 from giaann_p2p.swarm.members.directory_pages import NEWS
 from giaann_p2p.swarm.wire.identity import Peer, name_of
-from giaann_p2p.swarm.wire.messages import (
-    PAGE_BYTES,
-    AskPulses,
-    AskRecords,
-    RecordsAre,
-    Refusal,
-    decode,
-    encode,
-)
+from giaann_p2p.swarm.wire.member_messages import PAGE_BYTES, AskPulses, AskRecords, RecordsAre
+from giaann_p2p.swarm.wire.messages import Refusal, decode, encode
 from giaann_p2p.swarm.wire.pulse import is_bare
 from giaann_p2p.swarm.wire.record import ROLES, Role
 

@@ -14,15 +14,9 @@ from giaann_p2p.net.transport import Transport
 from giaann_p2p.node.members.gate import Gate
 from giaann_p2p.node.members.lookout import Lookout
 from giaann_p2p.swarm.wire.identity import Peer, name_of
+from giaann_p2p.swarm.wire.member_messages import AskEdition, AskRevoked, EditionIs, RevokedIs
 from giaann_p2p.swarm.wire.message import Message
-from giaann_p2p.swarm.wire.messages import (
-    AskEdition,
-    AskRevoked,
-    EditionIs,
-    RevokedIs,
-    decode,
-    encode,
-)
+from giaann_p2p.swarm.wire.messages import decode, encode
 from giaann_p2p.swarm.wire.record import Announcement
 
 _EVERY = 2.0

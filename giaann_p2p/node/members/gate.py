@@ -24,8 +24,7 @@ from giaann_p2p.swarm.wire.admission import Admission
 from giaann_p2p.swarm.wire.edition import Editions
 from giaann_p2p.swarm.wire.identity import Peer
 from giaann_p2p.swarm.wire.manifest import Manifest, Rules
-from giaann_p2p.swarm.wire.message import Message
-from giaann_p2p.swarm.wire.messages import (
+from giaann_p2p.swarm.wire.member_messages import (
     AskEdition,
     AskManifest,
     AskPulses,
@@ -37,6 +36,7 @@ from giaann_p2p.swarm.wire.messages import (
     ReleaseIs,
     RevokedIs,
 )
+from giaann_p2p.swarm.wire.message import Message
 
 _LOG = logging.getLogger("giaann.node")
 _NO_DIRECTORY = messages.Refusal("this peer has no directory; ask another one")

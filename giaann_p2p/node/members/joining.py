@@ -9,7 +9,8 @@ from giaann_p2p.net.patience import called
 from giaann_p2p.net.transport import Transport
 from giaann_p2p.swarm.wire.identity import Peer, name_of, to_text
 from giaann_p2p.swarm.wire.manifest import Manifest, Versions
-from giaann_p2p.swarm.wire.messages import AskManifest, ManifestIs, Refusal, decode, encode
+from giaann_p2p.swarm.wire.member_messages import AskManifest, ManifestIs
+from giaann_p2p.swarm.wire.messages import Refusal, decode, encode
 
 _WITHIN = 6.0
 """Timeout of one try, in seconds: longer than a dial can take (`TransportLimits.dial_within`)."""

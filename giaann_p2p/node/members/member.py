@@ -22,8 +22,9 @@ from giaann_p2p.swarm.members.directory_pages import DirectoryPages
 from giaann_p2p.swarm.members.peers_view import PeersView
 from giaann_p2p.swarm.members.standing import Standing
 from giaann_p2p.swarm.wire.identity import Peer, name_of
+from giaann_p2p.swarm.wire.member_messages import AskPulses, AskRecords
 from giaann_p2p.swarm.wire.message import Message
-from giaann_p2p.swarm.wire.messages import BUSY, AskPulses, AskRecords, Refusal
+from giaann_p2p.swarm.wire.messages import BUSY, Refusal
 from giaann_p2p.swarm.wire.record import ROLES, Role
 
 _NOT_READ = f"{BUSY}: this peer has not read the directory yet; ask another one"

@@ -16,17 +16,16 @@ from collections.abc import Callable, Iterable
 import msgspec
 
 from giaann_p2p.swarm.members.directory import Directory
-from giaann_p2p.swarm.wire.message import Message
-from giaann_p2p.swarm.wire.messages import (
-    BUSY,
+from giaann_p2p.swarm.wire.member_messages import (
     MOST_LISTED,
     MOST_PAGES,
     PAGE_BYTES,
     AskPulses,
     AskRecords,
     RecordsAre,
-    Refusal,
 )
+from giaann_p2p.swarm.wire.message import Message
+from giaann_p2p.swarm.wire.messages import BUSY, Refusal
 from giaann_p2p.swarm.wire.pulse import ID_BYTES, bare, newest
 from giaann_p2p.swarm.wire.record import Role
 

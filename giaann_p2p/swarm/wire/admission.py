@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from giaann_p2p.errors import RecordError, TokenError
-from giaann_p2p.swarm.wire import messages
+from giaann_p2p.swarm.wire import member_messages, messages
 from giaann_p2p.swarm.wire.identity import Peer, name_of
 from giaann_p2p.swarm.wire.manifest import Manifest
 from giaann_p2p.swarm.wire.message import Message
@@ -47,14 +47,14 @@ MAY_ASK: Mapping[type[Message], Rights] = {
     Learn: _ASKING,
     Ask: _ASKING,
     Beat: _COMPUTING,
-    messages.AskRelease: _ANY,
-    messages.AskRevoked: _ANY,
-    messages.RevokedIs: _ANY,
-    messages.AskEdition: _ANY,
-    messages.EditionIs: _ANY,
+    member_messages.AskRelease: _ANY,
+    member_messages.AskRevoked: _ANY,
+    member_messages.RevokedIs: _ANY,
+    member_messages.AskEdition: _ANY,
+    member_messages.EditionIs: _ANY,
     messages.AskOrphans: _ASKING,
-    messages.AskRecords: _ANY,
-    messages.AskPulses: _ANY,
+    member_messages.AskRecords: _ANY,
+    member_messages.AskPulses: _ANY,
 }
 """The rights for each kind of question: a peer needs at least one of them to ask it. Every peer may
 ask for the manifest."""
@@ -147,7 +147,7 @@ class Admission:
 
     def refusal(self, peer: Peer, token: bytes, question: Message, now: float) -> str:
         """Return why a peer with this token may not ask a question; empty if it may."""
-        if self.serves_all or isinstance(question, messages.AskManifest):
+        if self.serves_all or isinstance(question, member_messages.AskManifest):
             return ""
         found = self.look(peer, token, now)
         if found.why or found.rights & MAY_ASK.get(type(question), NONE):

@@ -9,7 +9,8 @@ from statistics import median
 from giaann_p2p.client.session import Session, visit
 from giaann_p2p.local.swarm import LocalSwarm
 from giaann_p2p.swarm.wire.link import Link
-from giaann_p2p.swarm.wire.messages import AskManifest, encode
+from giaann_p2p.swarm.wire.member_messages import AskManifest
+from giaann_p2p.swarm.wire.messages import encode
 from tests.benchmarks.swarm import far
 from tests.benchmarks.swarm.asked import computing
 

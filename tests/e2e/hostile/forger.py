@@ -29,6 +29,7 @@ from giaann_p2p.store.applied import Applied
 from giaann_p2p.swarm.members.peers_view import PeersView
 from giaann_p2p.swarm.wire.identity import Peer, name_of
 from giaann_p2p.swarm.wire.manifest import Manifest
+from giaann_p2p.swarm.wire.member_messages import RevokedIs
 from giaann_p2p.swarm.wire.message import Message
 from giaann_p2p.swarm.wire.messages import (
     AskColumn,
@@ -42,7 +43,6 @@ from giaann_p2p.swarm.wire.messages import (
     Push,
     Read,
     Refusal,
-    RevokedIs,
     decode,
     encode,
 )

@@ -26,15 +26,20 @@ from giaann_p2p.store.codec.parcel import encode as parcel_of
 from giaann_p2p.store.content import Content
 from giaann_p2p.store.transfer import Export, Manifest
 from giaann_p2p.swarm.wire import messages
+from giaann_p2p.swarm.wire.member_messages import (
+    AskManifest,
+    AskRecords,
+    AskRevoked,
+    ManifestIs,
+    RecordsAre,
+    RevokedIs,
+)
 from giaann_p2p.swarm.wire.message import Message
 from giaann_p2p.swarm.wire.messages import (
     AskColumn,
     AskDigests,
-    AskManifest,
     AskPart,
     AskProof,
-    AskRecords,
-    AskRevoked,
     Column,
     Compare,
     Compared,
@@ -42,15 +47,12 @@ from giaann_p2p.swarm.wire.messages import (
     Digests,
     Fetch,
     Fetched,
-    ManifestIs,
     Offer,
     Offered,
     Proof,
     Push,
     Pushed,
     Read,
-    RecordsAre,
-    RevokedIs,
     Rows,
     decode,
     encode,

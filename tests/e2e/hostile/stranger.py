@@ -26,13 +26,12 @@ from giaann_p2p.node.members.membership import Membership, TokenIssuer
 from giaann_p2p.store.applied import Applied
 from giaann_p2p.swarm.wire.identity import Identity, Peer, name_of
 from giaann_p2p.swarm.wire.manifest import Manifest
+from giaann_p2p.swarm.wire.member_messages import AskRecords, AskRevoked
 from giaann_p2p.swarm.wire.message import Message
 from giaann_p2p.swarm.wire.messages import (
     AskDigests,
     AskPart,
     AskProof,
-    AskRecords,
-    AskRevoked,
     Compare,
     Fetch,
     Offer,

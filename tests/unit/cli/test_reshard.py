@@ -21,7 +21,7 @@ from giaann_p2p.swarm.wire.edition import Edition, Editions
 from giaann_p2p.swarm.wire.identity import name_of
 from giaann_p2p.swarm.wire.link import Link
 from giaann_p2p.swarm.wire.manifest import Manifest
-from giaann_p2p.swarm.wire.messages import EditionIs
+from giaann_p2p.swarm.wire.member_messages import EditionIs
 from tests.helpers_swarm import LAYOUT, SHARDS
 from tests.unit.swarm.members.test_peers_view import NOW, ONE, THREE, TWO, Seeing, record
 

@@ -18,8 +18,9 @@ from giaann_p2p.swarm.training.pushed_chunk import Cut
 from giaann_p2p.swarm.training.writer import Committed
 from giaann_p2p.swarm.wire.edition import Editions
 from giaann_p2p.swarm.wire.identity import Peer, name_of
+from giaann_p2p.swarm.wire.member_messages import AskManifest
 from giaann_p2p.swarm.wire.message import Message
-from giaann_p2p.swarm.wire.messages import AskManifest, Refusal, decode, encode
+from giaann_p2p.swarm.wire.messages import Refusal, decode, encode
 from giaann_p2p.swarm.wire.training_messages import Beat, Learned, Skip
 from giaann_p2p.swarm.wire.voucher import Sealing
 from tests.unit.node.helpers import FOUNDER, GIB, JOB, MANIFEST, Town, play

@@ -19,8 +19,9 @@ from giaann_p2p.node.members.gate import Gate
 from giaann_p2p.swarm.members.overview import Overview
 from giaann_p2p.swarm.wire.identity import Peer
 from giaann_p2p.swarm.wire.manifest import Manifest
+from giaann_p2p.swarm.wire.member_messages import AskRelease, ReleaseIs
 from giaann_p2p.swarm.wire.message import Message
-from giaann_p2p.swarm.wire.messages import AskRelease, Refusal, ReleaseIs, decode, encode
+from giaann_p2p.swarm.wire.messages import Refusal, decode, encode
 from tests.helpers_swarm import LAYOUT
 from tests.unit.cli.test_health_shown import STORING
 from tests.unit.swarm.members.test_peers_view import NOW, TWO, Seeing, record

@@ -11,8 +11,9 @@ from giaann_p2p.net.transport import OnAnswer
 from giaann_p2p.node.calls import Calls
 from giaann_p2p.swarm.wire.actions import Call
 from giaann_p2p.swarm.wire.identity import Peer
+from giaann_p2p.swarm.wire.member_messages import AskManifest, ManifestIs
 from giaann_p2p.swarm.wire.message import Message
-from giaann_p2p.swarm.wire.messages import AskManifest, ManifestIs, encode
+from giaann_p2p.swarm.wire.messages import encode
 
 PEER = Peer(b"p" * 32)
 CALL = Call(1, PEER, AskManifest(), 5.0)

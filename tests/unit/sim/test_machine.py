@@ -14,8 +14,9 @@ from giaann_p2p.sim.hostile.shirker import Shirker
 from giaann_p2p.sim.machine import Machine, TraceLog
 from giaann_p2p.sim.swarm import Swarm
 from giaann_p2p.swarm.wire.identity import Peer
+from giaann_p2p.swarm.wire.member_messages import AskManifest, AskRevoked, ManifestIs
 from giaann_p2p.swarm.wire.message import Message
-from giaann_p2p.swarm.wire.messages import AskManifest, AskRevoked, ManifestIs, decode, encode
+from giaann_p2p.swarm.wire.messages import decode, encode
 
 
 @pytest.fixture

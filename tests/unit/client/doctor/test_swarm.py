@@ -9,8 +9,9 @@ from giaann_p2p.net.hive.peer_id import libp2p_name
 from giaann_p2p.swarm.wire.identity import Identity
 from giaann_p2p.swarm.wire.link import Link
 from giaann_p2p.swarm.wire.manifest import Manifest
+from giaann_p2p.swarm.wire.member_messages import ManifestIs
 from giaann_p2p.swarm.wire.message import Message
-from giaann_p2p.swarm.wire.messages import ManifestIs, Pushed, Refusal
+from giaann_p2p.swarm.wire.messages import Pushed, Refusal
 from giaann_p2p.swarm.wire.record import SKEW
 from tests.unit.node.helpers import MANIFEST, Client, Town, identity, play
 from tests.unit.node.members.test_joining import says

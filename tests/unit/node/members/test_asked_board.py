@@ -14,17 +14,15 @@ from giaann_p2p.net.errors import Reason, Refused, TimedOut, Unreachable
 from giaann_p2p.net.transport import Transport
 from giaann_p2p.node.members.asked_board import AskedBoard
 from giaann_p2p.swarm.wire.identity import Peer
-from giaann_p2p.swarm.wire.messages import (
+from giaann_p2p.swarm.wire.member_messages import (
     PAGE_BYTES,
     AskManifest,
     AskPulses,
     AskRecords,
     ManifestIs,
     RecordsAre,
-    Refusal,
-    decode,
-    encode,
 )
+from giaann_p2p.swarm.wire.messages import Refusal, decode, encode
 from giaann_p2p.swarm.wire.pulse import BARE_BYTES
 from giaann_p2p.swarm.wire.record import Role
 

@@ -14,16 +14,9 @@ from giaann_p2p.node.members.gate import Gate
 from giaann_p2p.swarm.wire.edition import Edition
 from giaann_p2p.swarm.wire.identity import Identity, Peer
 from giaann_p2p.swarm.wire.manifest import Manifest
+from giaann_p2p.swarm.wire.member_messages import AskEdition, AskRevoked, EditionIs, RevokedIs
 from giaann_p2p.swarm.wire.message import Message
-from giaann_p2p.swarm.wire.messages import (
-    AskEdition,
-    AskRevoked,
-    EditionIs,
-    Refusal,
-    RevokedIs,
-    decode,
-    encode,
-)
+from giaann_p2p.swarm.wire.messages import Refusal, decode, encode
 from giaann_p2p.swarm.wire.revoked import Revoked
 
 FOUNDER, ME, A, B = (Identity.from_seed(bytes([number]) * 32) for number in range(1, 5))

@@ -11,8 +11,7 @@ from giaann_p2p.swarm.wire import messages
 from giaann_p2p.swarm.wire.edition import Edition
 from giaann_p2p.swarm.wire.identity import Identity, Peer
 from giaann_p2p.swarm.wire.manifest import Manifest
-from giaann_p2p.swarm.wire.messages import (
-    AskDigests,
+from giaann_p2p.swarm.wire.member_messages import (
     AskEdition,
     AskManifest,
     AskRecords,
@@ -22,6 +21,7 @@ from giaann_p2p.swarm.wire.messages import (
     RecordsAre,
     RevokedIs,
 )
+from giaann_p2p.swarm.wire.messages import AskDigests
 from giaann_p2p.swarm.wire.revoked import Revoked
 from giaann_p2p.swarm.wire.token import Rights, founded
 

@@ -12,8 +12,9 @@ from giaann_p2p.net.transport import Peer
 from giaann_p2p.node.members.joining import _WITHIN, fetched, joined
 from giaann_p2p.swarm.wire.identity import Identity
 from giaann_p2p.swarm.wire.manifest import Manifest, Versions
+from giaann_p2p.swarm.wire.member_messages import ManifestIs
 from giaann_p2p.swarm.wire.message import Message
-from giaann_p2p.swarm.wire.messages import ManifestIs, Pushed, Refusal, encode
+from giaann_p2p.swarm.wire.messages import Pushed, Refusal, encode
 from tests.unit.node.helpers import MANIFEST, Client, Town, identity, play
 
 OTHER = Manifest.founded(Identity.from_seed(b"o" * 32), "another swarm")

@@ -21,7 +21,8 @@ from giaann_p2p.node.members.gate import Gate
 from giaann_p2p.node.members.member import Member
 from giaann_p2p.swarm.wire.identity import Peer
 from giaann_p2p.swarm.wire.manifest import Manifest
-from giaann_p2p.swarm.wire.messages import AskRecords, RecordsAre, Refusal
+from giaann_p2p.swarm.wire.member_messages import AskRecords, RecordsAre
+from giaann_p2p.swarm.wire.messages import Refusal
 from giaann_p2p.swarm.wire.record import MOST_RECORD_ADDRESSES, Announcement
 from giaann_p2p.swarm.wire.revoked import Revoked
 from giaann_p2p.swarm.wire.token import EVERY, founded

@@ -10,8 +10,7 @@ from giaann_p2p.node.training.learner import Made, Task
 from giaann_p2p.swarm.members.losses import Losses, losses
 from giaann_p2p.swarm.wire.identity import Peer
 from giaann_p2p.swarm.wire.manifest import Manifest
-from giaann_p2p.swarm.wire.message import Message
-from giaann_p2p.swarm.wire.messages import (
+from giaann_p2p.swarm.wire.member_messages import (
     AskEdition,
     AskManifest,
     AskPulses,
@@ -19,10 +18,9 @@ from giaann_p2p.swarm.wire.messages import (
     AskRelease,
     AskRevoked,
     ManifestIs,
-    Refusal,
-    decode,
-    encode,
 )
+from giaann_p2p.swarm.wire.message import Message
+from giaann_p2p.swarm.wire.messages import Refusal, decode, encode
 from giaann_p2p.swarm.wire.prompt_messages import Ask, Continued
 from giaann_p2p.swarm.wire.training_messages import Beat, BeatAck, Learn, LearnAck, PushOrder, Skip
 from tests.helpers_swarm import MESSAGES

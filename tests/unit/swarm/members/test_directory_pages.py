@@ -6,15 +6,15 @@ import pytest
 
 from giaann_p2p.swarm.members.directory import Directory
 from giaann_p2p.swarm.members.directory_pages import MOST_BURST, NEWS, DirectoryPages, paged
-from giaann_p2p.swarm.wire.messages import (
+from giaann_p2p.swarm.wire.member_messages import (
     MOST_LISTED,
     MOST_PAGES,
     PAGE_BYTES,
     AskPulses,
     AskRecords,
     RecordsAre,
-    Refusal,
 )
+from giaann_p2p.swarm.wire.messages import Refusal
 from giaann_p2p.swarm.wire.pulse import bare
 from giaann_p2p.swarm.wire.record import Role
 from tests.helpers_swarm import LAYOUT

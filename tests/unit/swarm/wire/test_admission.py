@@ -6,12 +6,13 @@ import pytest
 from giaann_p2p.errors import RecordError, TokenError
 from giaann_p2p.store.layout import Layout
 from giaann_p2p.swarm.members.directory import Directory
-from giaann_p2p.swarm.wire import messages, prompt_messages, training_messages
+from giaann_p2p.swarm.wire import member_messages, messages, prompt_messages, training_messages
 from giaann_p2p.swarm.wire.admission import MAY_ASK, Admission
 from giaann_p2p.swarm.wire.identity import Identity, Peer
 from giaann_p2p.swarm.wire.manifest import Manifest
+from giaann_p2p.swarm.wire.member_messages import AskManifest
 from giaann_p2p.swarm.wire.message import Message
-from giaann_p2p.swarm.wire.messages import AskDigests, AskManifest, Offer, Push
+from giaann_p2p.swarm.wire.messages import AskDigests, Offer, Push
 from giaann_p2p.swarm.wire.record import Announcement, Role, signed
 from giaann_p2p.swarm.wire.revoked import MOST_REVOKED, Revoked
 from giaann_p2p.swarm.wire.token import EVERY, NONE, Rights, founded
@@ -136,7 +137,7 @@ def test_every_question_there_is_has_its_rights_and_an_answer_is_no_question() -
             training_messages.LearnAck,
             training_messages.BeatAck,
         ),
-        *(prompt_messages.Continued, messages.ManifestIs, messages.Refusal, messages.Proof),
+        *(prompt_messages.Continued, member_messages.ManifestIs, messages.Refusal, messages.Proof),
         *(
             messages.OrphansAre,
             messages.RecordsAre,
@@ -144,7 +145,7 @@ def test_every_question_there_is_has_its_rights_and_an_answer_is_no_question() -
             prompt_messages.ContinuedSubwords,
         ),
         messages.Nouns,
-        messages.ReleaseIs,
+        member_messages.ReleaseIs,
     }
     assert kinds - answers - {AskManifest} == set(MAY_ASK)
     answer = training_messages.LearnAck()

@@ -9,8 +9,9 @@ import pytest
 from giaann_p2p.errors import TokenError, UsageError
 from giaann_p2p.store.applied import WITHDRAWN, Applied
 from giaann_p2p.swarm.wire.identity import Identity, Peer
+from giaann_p2p.swarm.wire.member_messages import RevokedIs
 from giaann_p2p.swarm.wire.messages import MOST_BYTES as MOST_OF_MESSAGE
-from giaann_p2p.swarm.wire.messages import OrphansAre, RevokedIs, decode, encode
+from giaann_p2p.swarm.wire.messages import OrphansAre, decode, encode
 from giaann_p2p.swarm.wire.orphans import Orphans
 from giaann_p2p.swarm.wire.revoked import MOST_BYTES, MOST_REVOKED, Revoked
 from giaann_p2p.swarm.wire.withdrawal_filter import WithdrawalFilter
