@@ -90,6 +90,10 @@ Redundancy = Annotated[
         min=1, max=8, help="Compute peers that have to agree on each chunk. \\[default: 1]"
     ),
 ]
+Reads = Annotated[
+    Profile | None,
+    typer.Option(help="How the model reads: words, or subwords. \\[default: subwords]"),
+]
 Chunk = Annotated[
     int | None,
     typer.Option(
@@ -125,10 +129,7 @@ def up(
     redundancy: Redundancy = None,
     shards: Shards = None,
     chunk: Chunk = None,
-    profile: Annotated[
-        Profile | None,
-        typer.Option(help="How the model reads: words, or subwords. \\[default: subwords]"),
-    ] = None,
+    profile: Reads = None,
     column_segments: ColumnSegments = None,
     capacity: Annotated[
         str | None,
