@@ -172,6 +172,11 @@ PLAYS = (
     Play("docs/simulator.md", "--seeds 0-9", "simulator"),
     Play("docs/simulator.md", "--seed 17 --trace", "simulator"),
     # What cannot be run here.
+    Play(
+        "docs/operations.md",
+        "giaann reshard --replicas 4",
+        never="it takes as many storage peers: tests/e2e/test_editions.py runs it",
+    ),
     Play("README.md", "scripts/demo", never="these run the tests themselves; .ci/run runs both"),
     Play("docs/networks.md", "scripts/test -m netns", never="takes root; .ci/run runs it"),
     Play("docs/operations.md", "--require-hashes", never="installs; .ci/run tries it"),

@@ -11,7 +11,8 @@ from giaann_p2p.client.plain import overview_json, report_json
 from giaann_p2p.swarm.members.capacity import Filling
 from giaann_p2p.swarm.members.checkup import Damage, Report
 from giaann_p2p.swarm.members.commands import GENERAL, Commands
-from giaann_p2p.swarm.members.health import Health, Seen
+from giaann_p2p.swarm.members.figures import Seen
+from giaann_p2p.swarm.members.health import Health
 from giaann_p2p.swarm.members.losses import Losses
 from giaann_p2p.swarm.members.overview import Overview
 from giaann_p2p.swarm.wire.identity import Peer, name_of, to_text
