@@ -244,7 +244,7 @@ async def _looking(member: Member) -> AsyncIterator[None]:
     try:
         await _seen_first(member.lookout)
         for news in member.news:
-            await news.look()  # so that no revoked peer is asked, and all owners are known
+            await news.catch_up()  # so that no revoked peer is asked, and all owners are known
             tasks.append(asyncio.create_task(news.run()))
         yield
     finally:

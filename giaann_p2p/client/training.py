@@ -64,6 +64,7 @@ _A_WHILE = 2.0
 """Seconds for which peers must be lacking before users are told."""
 _ROUNDS = 5
 """Maximum number of passes over a text while its owners lack some of it."""
+_ANY_CHUNK = BitMap(range(1 << 20))
 _NAMES = 8
 """Maximum number of job ids under which a text is learned. Each withdrawal of chunks of the text
 requires a new id."""
@@ -281,12 +282,13 @@ class _Job:
         return self._corpus.name
 
     async def is_begun(self, watch: Watch, should_stop: Callable[[], bool]) -> bool:
-        """Return whether the owners have a chunk of it, or had one that was withdrawn."""
+        """Return whether an owner has a chunk of it, or had one that was withdrawn."""
         self._watch, self._should_stop = watch, should_stop
         try:
-            return bool(await self._count() or self.withdrawn)
+            await self._count()
         except _Stopped:
             return False  # what is run next stops, too
+        return bool(self._known(_ANY_CHUNK) or self.withdrawn)
 
     async def run(self, watch: Watch, should_stop: Callable[[], bool]) -> None:
         """Have the chunks learned that the owners lack, in several passes if needed."""

@@ -16,9 +16,10 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     look_every: float = 3.0
     """Seconds between two looks at the DHT board in a small swarm. Less: joins and departures are
     noticed sooner; more: fewer look-ups in the DHT (each look makes one for each role)."""
-    look_slowest: float = 0.7 * LIFETIME / 3
-    """Seconds between two looks in a large swarm, which ask many more nodes; between 16 and some 40
-    peers the interval grows with their number. Invariant: less than `grace`."""
+    look_slowest: float = 4.5
+    """Seconds between two looks in a large swarm, which ask many more nodes; from 16 to 24 peers
+    the interval grows with their number. Invariant: with `look_within` less than `grace`, or slow
+    looks would come too late to count."""
     look_within: float = 5.0
     """Timeout of a look at the DHT board or a post to it, in seconds."""
     grace: float = LIFETIME / 3
@@ -83,10 +84,10 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         for name in self.__struct_fields__:
             if not 0 < (value := getattr(self, name)) < inf:
                 raise UsageError(f"options: {name} must be more than 0, and finite; it is {value}")
-        if self.look_slowest >= self.grace:
+        if self.look_slowest + self.look_within >= self.grace:
             raise UsageError(
-                f"options: look_slowest must be less than grace, {self.grace} s; it is "
-                f"{self.look_slowest} s"
+                f"options: look_slowest plus look_within must be less than grace, {self.grace} s; "
+                f"they are {self.look_slowest} and {self.look_within} s"
             )
         if self.grace + LIFETIME / 3 >= LIFETIME:
             raise UsageError(

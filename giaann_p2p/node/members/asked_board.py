@@ -120,6 +120,9 @@ class AskedBoard:
             return await self._dht.look(role)
         if role not in self._ahead:
             answers = await self._asked()
+            if not answers and self._until:  # peers of earlier releases know no pulses
+                self.forget()
+                answers = await self._asked()
             if not answers:
                 self._join()
                 raise Unreachable("no peer sent its directory; joining the DHT instead")

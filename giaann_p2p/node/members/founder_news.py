@@ -7,7 +7,9 @@ does not deliver it is not asked again for a minute.
 
 import asyncio
 import logging
+import random
 from abc import ABC, abstractmethod
+from contextlib import suppress
 
 from giaann_p2p.errors import PeerError, UsageError
 from giaann_p2p.net.transport import Transport
@@ -23,6 +25,9 @@ _EVERY = 2.0
 """Seconds between two looks for a newer document."""
 _WITHIN = 4.0
 """Timeout of a request for a document, in seconds."""
+_CATCH_UP = 10.0
+"""Maximum number of seconds for which a new client looks for the newest document, before it acts
+by what it has."""
 _REST = 60.0
 """Seconds for which a peer that did not deliver its document is not asked again."""
 
@@ -66,12 +71,20 @@ class FounderNews(ABC):
             await self.look()
             await asyncio.sleep(_EVERY)
 
+    async def catch_up(self) -> None:
+        """Look until no peer that delivers announces a newer document, for some seconds at most."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_CATCH_UP):
+                while self._newer():
+                    await self.look()
+
     async def look(self) -> None:
         """Fetch a newer document, if a peer announces one."""
         now = asyncio.get_running_loop().time()
         self._rests = {peer: until for peer, until in self._rests.items() if now < until}
-        if (peer := self._newest()) is None:
+        if not (newer := self._newer()):
             return
+        peer = random.choice(newer)  # noqa: S311  (a liar or a dead peer must not be next for all)
         try:
             message = encode(self.question())
             answer = decode(await self._transport.call(peer, message, timeout=_WITHIN))
@@ -82,21 +95,19 @@ class FounderNews(ABC):
             self._log.debug("no %s from %s: %s", self.what, name_of(peer), error)
         self._rests[peer] = now + _REST
 
-    def _newest(self) -> Peer | None:
-        """Return the peer that announces the newest document; None if none is newer than ours.
+    def _newer(self) -> list[Peer]:
+        """Return the peers that announce a newer document than ours.
 
         Peers that recently failed to deliver their document are left out.
         """
         around, number = self._lookout.view, self.number
-        live = [
-            said
+        return [
+            said.peer
             for said in around.directory.live(self._lookout.time())
             if self.announced(said) > number
             and said.peer not in self._rests
             and said.peer != around.me
         ]
-        newest = max(live, key=self.announced, default=None)
-        return newest.peer if newest else None
 
 
 class RevokedNews(FounderNews):

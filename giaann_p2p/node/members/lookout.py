@@ -41,8 +41,9 @@ _COMPLAIN_EVERY = 60.0
 """Minimum seconds between two log lines on refused records."""
 _FEW = 16
 """Number of peers above which looks are less frequent."""
-_WHOLE_EVERY = 30.0
-"""Minimum seconds between two looks that ask for all records because some are not known."""
+_WHOLE_EVERY = 15.0
+"""Minimum seconds between two looks that ask for all records because some are not known: half a
+record's lifetime, so that a record that was missed comes before the one before it has expired."""
 _MOST_NAMES = 5
 """Maximum number of peers that one log line names."""
 

@@ -81,6 +81,8 @@ class _BatchRead:
     def __init__(self, guess: bool) -> None:
         self.guess = guess
         """Whether the rows are prefetched."""
+        self.is_wanted = not guess
+        """Whether a prompt asked for one of the rows before the read was sent."""
         self.bills: dict[Neuron, Bill] = {}
         """The bill that each neuron's row is charged to: that of the first prompt to ask for it."""
         self.asked: set[Neuron] = set()
@@ -177,15 +179,18 @@ class RowCache:
         self, flight: _BatchRead, neurons: list[Neuron], bill: Bill
     ) -> dict[Neuron, Row | None]:
         """Return rows from a read in flight; if it is late, read these rows alone."""
-        patience = _GUESS_LATE if flight.guess else _LATE
+        patience = _LATE if flight.is_wanted else _GUESS_LATE
         await asyncio.wait([flight.over], timeout=patience)
         if not flight.over.done():
             self.counters.alone += len(neurons)
-            flight = _BatchRead(guess=False)
+            late, flight = flight, _BatchRead(guess=False)
             for neuron in neurons:
                 flight.bills[neuron] = bill
                 self._coming[neuron] = flight
             self._send(flight)
+            await asyncio.wait([late.over, flight.over], return_when=asyncio.FIRST_COMPLETED)
+            if late.over.done() and late.error is None:
+                flight = late
             await asyncio.wait([flight.over])
         if flight.error is not None:
             raise flight.error
@@ -199,6 +204,7 @@ class RowCache:
             self._take_on(self._wanted, neuron, bill)
             return self._wanted
         self.counters.shared += 1
+        flight.is_wanted |= flight is self._guessed  # it is not sent yet
         if flight.guess and neuron not in flight.asked:
             flight.asked.add(neuron)
             self.counters.guessed_right += 1

@@ -62,13 +62,13 @@ class Reception:
         counters: Counters,
         take: Callable[[int, Peer, Push | PushFrom], None],
         carry: Callable[[Peer, Carry], Message],
-        differs: Callable[[], None],
+        differs: Callable[[Peer], None],
         fullness: Callable[[], float],
         patience: float,
     ) -> None:
         """Start with updates refused; later, one may wait `patience` seconds for its write.
 
-        `differs` is called when another holder asked that has other chunks.
+        `differs` is called when a peer asked that has other chunks.
         """
         self.open = False
         """Whether updates are accepted."""
@@ -169,7 +169,7 @@ class Reception:
             answer = self._gate.answer(question) or await self._answering.to(question, peer)
         of_holder = isinstance(question, Compare) and question.job is None
         if of_holder and isinstance(answer, Compared) and answer.is_different:
-            self._differs()
+            self._differs(Peer(peer))
         return answer
 
     async def _pushed(self, peer: bytes, question: Push | PushFrom) -> Message:

@@ -99,7 +99,7 @@ class StorageNode:
             self.counters,
             self._take,
             self._carry,
-            lambda: self.core.differs(self._clock()),
+            lambda peer: self.core.differs(peer, self._clock()),
             lambda: self.store_writer.fullness,
             self._options.queue_patience,
         )
@@ -284,7 +284,7 @@ class StorageNode:
         if found.disowned or found.sought or found.withdrawn:
             search = self.core.search(found.sought)._replace(disowned=admission.disowned)
             self.store_writer.do(Withdraw(admission, found.number, self._orphans, search))
-            self.core.differs(self._clock())
+            self.core.changed(self._clock())
 
     def _take(self, ticket: int, sender: Peer, question: Push | PushFrom) -> None:
         self._do(self.core.asked(ticket, sender, question, self._clock()))

@@ -40,6 +40,11 @@ class AntiEntropy:
         """Note that chunks have changed, here or at another peer: compare at the usual interval."""
         self._changed = now
 
+    def differs(self, peer: Peer, now: float) -> None:
+        """Note that a peer that asked has other chunks; this counts for holders of shards here."""
+        if peer in self._known:
+            self.changed(now)
+
     def restarted(self, peer: Peer) -> None:
         """Handle a peer's restart: ignore an answer in flight, because the peer may have lost data.
 

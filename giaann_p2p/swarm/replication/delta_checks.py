@@ -54,14 +54,21 @@ class DeltaChecks(NamedTuple):
         The same delta is accepted when it is fetched from another owner, because otherwise owners
         would never converge. It is removed once the founder's list withdraws it.
         """
-        self.check(update)
-        if strongest(update.delta) > most_units(self.spec, sentences := self.chunk()):
-            raise MessageError(f"parcel: no chunk of {sentences} sentences adds so much")
+        self.check_fetched(update)
         if self.members is None:
             return
         if is_disowned(authors := authors_of(update.seal), self.members):
             names = ", ".join(sorted(map(name_of, authors)))
             raise MessageError(f"seal: all authors of this delta are disowned: {names}")
+
+    def check_fetched(self, update: Update) -> None:
+        """Check a delta that another owner sends: its vouchers, and that a chunk may be so strong.
+
+        Raise a GiaannError if it is invalid.
+        """
+        self.check(update)
+        if strongest(update.delta) > most_units(self.spec, sentences := self.chunk()):
+            raise MessageError(f"parcel: no chunk of {sentences} sentences adds so much")
 
     def check_sender(self, sender: Peer, seal: Seal) -> None:
         """Raise MessageError unless `sender`, which pushes a delta, is one of the delta's authors.
@@ -107,5 +114,5 @@ class DeltaChecks(NamedTuple):
             self.layout,
             told,
             came.seal,
-            self.check_pushed if isinstance(came, Push) else self.check,
+            self.check_pushed if isinstance(came, Push) else self.check_fetched,
         )

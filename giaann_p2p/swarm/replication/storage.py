@@ -156,9 +156,13 @@ class StoragePeer:
         self._anti_entropy.restarted(peer)
         self._handover.restarted(peer)
 
-    def differs(self, now: float) -> None:
-        """Note that another peer has other chunks than this one, or will have."""
+    def changed(self, now: float) -> None:
+        """Note that the chunks here are about to change."""
         self._anti_entropy.changed(now)
+
+    def differs(self, peer: Peer, now: float) -> None:
+        """Note that a peer asked which chunks are here, and has others itself."""
+        self._anti_entropy.differs(peer, now)
 
     def search(self, sought: WithdrawalFilter) -> Search:
         """Return the founder's search for chunks to withdraw, ready to run on this peer's chunks.

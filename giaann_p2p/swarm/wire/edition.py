@@ -126,6 +126,8 @@ class Editions:
     def is_news(self, data: bytes) -> bool:
         """Return whether this edition is newer than the newest; EditionError if it is invalid."""
         found = Edition.read(data, self._manifest)
+        if found.number == self.number and found != self.newest:
+            raise EditionError(f"the founder signed another edition {found.number} before this one")
         if found.number <= self.number:
             return False
         if found.replicas < self.rules.replicas:

@@ -11,7 +11,11 @@ from giaann_p2p.client import training
 from giaann_p2p.client.trained import Lacking, LackingPeers, TrainProgress, TrainReport
 from giaann_p2p.client.training import MOST_BATCH, TrainOptions
 from giaann_p2p.errors import UsageError
+from giaann_p2p.model.spec import CHUNK
 from giaann_p2p.node.training.learner import Made, Task
+from giaann_p2p.sim.lessons import SPEC
+from giaann_p2p.solo.corpus import opened
+from giaann_p2p.solo.jobs import job_id
 from giaann_p2p.swarm.members.standing import DAY
 from giaann_p2p.swarm.training import schedule, writer
 from giaann_p2p.swarm.training.pushed_chunk import Cut
@@ -23,7 +27,7 @@ from giaann_p2p.swarm.wire.message import Message
 from giaann_p2p.swarm.wire.messages import Refusal, decode, encode
 from giaann_p2p.swarm.wire.training_messages import Beat, Learned, Skip
 from giaann_p2p.swarm.wire.voucher import Sealing
-from tests.unit.node.helpers import FOUNDER, GIB, JOB, MANIFEST, Town, play
+from tests.unit.node.helpers import FOUNDER, GIB, JOB, MANIFEST, Town, lesson, play
 from tests.unit.node.training.helpers_compute import FATAL, Visitor, Workshop, alone, written
 
 TEXT = written(640)
@@ -388,6 +392,27 @@ def test_chunks_grow_but_a_text_goes_on_in_chunks_as_it_began() -> None:
         (large,) = await visitor.trainer.train(other)
         assert (large.complete, large.chunks, large.sentences) == (True, 3, 600)
         await town.until(holds(town, TEXT + "\n" + other))
+        await shop.end()
+        await visitor.close()
+
+    play(story)
+
+
+def test_a_text_goes_on_as_it_began_though_a_single_owner_has_the_first_of_it() -> None:
+    async def story(town: Town) -> None:
+        visitor = await founded(town)
+        shop = Workshop(town, 101)
+        text = written(130)
+        with opened(text) as corpus:
+            job = job_id(corpus, 1, SPEC, CHUNK)
+        first, others = town.alive[0], town.alive[1:]
+        first.store.apply([lesson(0, first.store.limits)._replace(job=job)])
+        first.node._holdings.look()
+        edition = Editions(MANIFEST).next(FOUNDER, chunk=256).to_bytes()
+        for one in (first.node.gate, *(other.node.gate for other in others), visitor.visit.gate):
+            one.learn_edition(edition)
+        (report,) = await visitor.trainer.train(text)
+        assert (report.job, report.chunks + report.chunks_known) == (job, 3)
         await shop.end()
         await visitor.close()
 

@@ -157,6 +157,24 @@ def test_looks_soon_after_another_ask_for_pulses() -> None:
     run(main())
 
 
+def test_peers_of_releases_that_know_no_pulses_are_asked_for_records() -> None:
+    async def say(question: Asked) -> bytes:
+        if isinstance(question, AskPulses):
+            raise Refused(Reason.FAILED, "a message cannot be read: invalid value 'pulses?'")
+        return encode(RecordsAre(1, [RIGHT]))
+
+    async def main() -> None:
+        peers = Peers(A=say)
+        board = peers.board()
+        await board.begin()
+        for _ in range(3):
+            assert await looks(board) == [[[RIGHT]], [[RIGHT]]]
+        assert not board.in_dht
+        await board.close()
+
+    run(main())
+
+
 @pytest.mark.parametrize("answer", [[], [b"forged"], [b"forged"] * 100 + [BARE]])
 def test_an_answer_without_pulses_counts_as_none(answer: list[bytes]) -> None:
     async def main() -> None:

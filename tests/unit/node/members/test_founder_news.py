@@ -9,6 +9,7 @@ import pytest
 
 from giaann_p2p.net.clock import run
 from giaann_p2p.net.errors import Unreachable
+from giaann_p2p.node.members import founder_news
 from giaann_p2p.node.members.founder_news import EditionNews, RevokedNews
 from giaann_p2p.node.members.gate import Gate
 from giaann_p2p.swarm.wire.edition import Edition
@@ -32,7 +33,7 @@ class Around:
     def __init__(self, says: dict[Peer, int], answers: dict[Peer, Message]) -> None:
         self.me, self.directory = ME.peer, self
         self.says, self.answers, self.asked = says, answers, list[tuple[Peer, int]]()
-        self.view = self
+        self.view, self.hang = self, 0.0
         self.whole = asyncio.Event()
         self.whole.set()
         self.gate = Gate(CLOSED, self, b"", lambda: 1.8e9)  # type: ignore[arg-type]
@@ -53,15 +54,23 @@ class Around:
         question = decode(body)
         assert isinstance(question, AskRevoked | AskEdition)
         self.asked.append((peer, question.number))
+        await asyncio.sleep(self.hang)
         if peer not in self.answers:
             raise Unreachable("gone")
         return encode(self.answers[peer])
+
+
+@pytest.fixture
+def last(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the last one be asked of those that may be."""
+    monkeypatch.setattr(founder_news.random, "choice", lambda peers: peers[-1])
 
 
 def number_of(around: Around) -> int:
     return around.gate.admission.revoked.number
 
 
+@pytest.mark.usefixtures("last")
 def test_the_newest_list_is_fetched_once() -> None:
     async def main() -> None:
         answers = {peer.peer: RevokedIs(SECOND.to_bytes()) for peer in (A, B)}
@@ -73,6 +82,7 @@ def test_the_newest_list_is_fetched_once() -> None:
     run(main())
 
 
+@pytest.mark.usefixtures("last")
 @pytest.mark.parametrize(
     "answer",
     [
@@ -102,6 +112,28 @@ def test_who_has_none_is_left_alone_for_a_while_and_another_is_asked(
     run(main())
 
 
+def test_a_new_client_catches_up_among_peers_that_announce_what_they_have_not() -> None:
+    async def main() -> None:
+        liars = {Peer(bytes([number]) * 32): 1 << 30 for number in range(9)}
+        around = Around(liars | {A.peer: 1}, {A.peer: RevokedIs(FIRST.to_bytes())})
+        await around.revoking.catch_up()
+        assert number_of(around) == 1
+        assert {peer for peer, _ in around.asked} == {*liars, A.peer}
+
+    run(main())
+
+
+def test_a_new_client_does_not_wait_long_for_peers_that_hang() -> None:
+    async def main() -> None:
+        liars = {Peer(bytes([number]) * 32): 1 << 30 for number in range(9)}
+        around = Around(liars, {})
+        around.hang = 4.0
+        await around.revoking.catch_up()
+        assert asyncio.get_running_loop().time() <= 11
+
+    run(main())
+
+
 def test_it_looks_again_and_again() -> None:
     async def main() -> None:
         around = Around({}, {A.peer: RevokedIs(FIRST.to_bytes())})
@@ -117,6 +149,7 @@ def test_it_looks_again_and_again() -> None:
     run(main())
 
 
+@pytest.mark.usefixtures("last")
 @pytest.mark.parametrize(
     "answer", [None, Refusal("no"), EditionIs(b""), EditionIs(b"rubbish"), RevokedIs(b"")]
 )

@@ -157,6 +157,21 @@ def test_a_guess_on_its_way_or_about_to_be_is_waited_for() -> None:
     play(story)
 
 
+def test_a_slow_read_of_guesses_that_were_asked_for_before_it_was_sent_is_waited_for() -> None:
+    async def story(peers: Peers, cache: RowCache) -> None:
+        peers.takes = 0.3
+        cache.ahead([N[5], N[6]])
+        assert await took(cache.rows(Question([N[5]]))) == 0.3
+        assert peers.reads == [[5, 6]]
+        assert cache.counters.alone == 0
+        cache.ahead([N[7], N[8]])
+        await asyncio.sleep(0.05)
+        assert await took(cache.rows(Question([N[7]]))) == 0.25  # its own read would take longer
+        assert peers.reads == [[5, 6], [7, 8], [7]]
+
+    play(story)
+
+
 def test_a_guess_that_is_stuck_delays_nobody() -> None:
     async def story(peers: Peers, cache: RowCache) -> None:
         peers.lost = {9}

@@ -14,6 +14,7 @@ from giaann_p2p.node.members.gate import Gate
 from giaann_p2p.node.replication.answering import Answering
 from giaann_p2p.node.replication.reception import Reception
 from giaann_p2p.swarm.wire.actions import Reply
+from giaann_p2p.swarm.wire.identity import Peer
 from giaann_p2p.swarm.wire.message import Message
 from giaann_p2p.swarm.wire.messages import (
     Carried,
@@ -56,7 +57,8 @@ class Desk:
     async def _answer(self, question: Message, peer: bytes) -> Message:
         return self.compared
 
-    def _differs(self) -> None:
+    def _differs(self, peer: Peer) -> None:
+        assert peer == PEER
         self.differed += 1
 
     async def push(self, peer: bytes = PEER) -> asyncio.Task[bytes]:

@@ -89,20 +89,16 @@ CALM = NOW + SETTINGS.calm_after + 1
 
 
 def calm() -> tuple[Side, Side]:
-    """Return a peer that has just compared with the only other holder, and finds nothing new."""
+    """Return two peers that have just compared with each other, and find nothing new."""
     around = Around(A, B)
     side, there = (Side(one, around, store(chunks=range(2))) for one in (A, B))
     make_ready(side.core.replicas)
     make_ready(there.core.replicas)
     for now in (NOW, CALM):
-        side.tick(now)
-        asked(side, there, now)
+        for one, other, peer in ((side, there, B), (there, side, A)):
+            one.tick(now)
+            one.answer(to(one, peer), sent(other.answers.to(to(one, peer).message)), now)
     return side, there
-
-
-def asked(side: Side, there: Side, now: float) -> None:
-    """Let the question to the other holder be answered."""
-    side.answer(to(side, B), sent(there.answers.to(to(side, B).message)), now)
 
 
 def asks_at(side: Side, seconds: float) -> bool:
@@ -115,14 +111,14 @@ def asks_at(side: Side, seconds: float) -> bool:
 def test_while_nothing_changes_holders_compare_less_often() -> None:
     side, there = calm()
     assert asks_at(side, SETTINGS.calm_every)
-    asked(side, there, CALM + SETTINGS.calm_every)
+    side.answer(
+        to(side, B), sent(there.answers.to(to(side, B).message)), CALM + SETTINGS.calm_every
+    )
     assert asks_at(side, 2 * SETTINGS.calm_every)
 
 
 def test_who_takes_a_chunk_in_compares_as_usual_and_so_does_who_is_asked_by_it() -> None:
     side, there = calm()
-    there.tick(CALM)
-    there.answer(to(there, A), sent(side.answers.to(to(there, A).message)), CALM)
     everything = shards(*range(SHARDS))
     question = Push(JOB, 7, packed(everything, SHARDS), LESSONS.parcel(7, everything))
     side.do(side.core.asked(1, D, question, CALM + 1), CALM + 1)
@@ -132,8 +128,10 @@ def test_who_takes_a_chunk_in_compares_as_usual_and_so_does_who_is_asked_by_it()
     assert isinstance(answer, Compared)
     assert answer.is_different
     assert compares(there) == []
-    there.core.differs(CALM + SETTINGS.compare_every)
-    there.tick(CALM + SETTINGS.compare_every)
+    for stranger in (C, A):
+        assert compares(there) == []
+        there.core.differs(stranger, CALM + SETTINGS.compare_every)
+        there.tick(CALM + SETTINGS.compare_every)
     assert len(compares(there)) == 1
 
 
@@ -142,7 +140,7 @@ def test_who_learns_that_another_has_more_compares_as_usual() -> None:
     there.store.apply([update(7, *range(SHARDS))])
     assert asks_at(side, SETTINGS.calm_every)
     later = CALM + SETTINGS.calm_every
-    asked(side, there, later)
+    side.answer(to(side, B), sent(there.answers.to(to(side, B).message)), later)
     side.calls.clear()  # what it fetches from there does not come
     side.tick(later + SETTINGS.compare_every)
     assert len(compares(side)) == 1

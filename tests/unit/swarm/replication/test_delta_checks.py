@@ -30,11 +30,13 @@ def strong(units: int) -> Update:
 
 def test_no_chunk_adds_more_than_its_sentences_can() -> None:
     swarm, most = Swarm(), most_units(SPEC, 64)
-    swarm.checks.check_pushed(strong(most))
-    with pytest.raises(MessageError, match="no chunk of 64 sentences adds so much"):
-        swarm.checks.check_pushed(strong(most + 1))
-    swarm.chunk = 65
-    swarm.checks.check_pushed(strong(most + 1))
+    for check in (swarm.checks.check_pushed, swarm.checks.check_fetched):
+        swarm.chunk = 64
+        check(strong(most))
+        with pytest.raises(MessageError, match="no chunk of 64 sentences adds so much"):
+            check(strong(most + 1))
+        swarm.chunk = 65
+        check(strong(most + 1))
 
 
 def test_the_size_of_a_push_is_bounded_by_its_sentences() -> None:

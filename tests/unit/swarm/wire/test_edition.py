@@ -59,6 +59,16 @@ def test_the_newest_edition_counts() -> None:
     assert editions.number == 7
 
 
+def test_a_second_edition_of_the_same_number_is_refused() -> None:
+    """A founder whose folder was restored from an old copy might sign one."""
+    editions = Editions(MANIFEST)
+    assert editions.learn(signed(1, 4))
+    with pytest.raises(EditionError, match="signed another edition 1 before this one"):
+        editions.learn(signed(1, 5))
+    assert not editions.learn(signed(1, 4))
+    assert editions.rules.replicas == 4
+
+
 def test_chunks_grow_and_their_earlier_sizes_are_kept() -> None:
     editions = Editions(MANIFEST)
     assert (editions.rules.chunk, editions.rules.sizes) == (CHUNK, (CHUNK,))
