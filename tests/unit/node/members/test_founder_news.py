@@ -61,16 +61,22 @@ class Around:
 
 
 @pytest.fixture
-def last(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the last one be asked of those that may be."""
-    monkeypatch.setattr(founder_news.random, "choice", lambda peers: peers[-1])
+def second_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let B be asked before all others."""
+    monkeypatch.setattr(founder_news, "_turn", lambda me, peer: peer != B.peer)
+
+
+def test_each_peer_asks_in_an_order_of_its_own() -> None:
+    peers = [Peer(bytes([number]) * 32) for number in range(50)]
+    first = {min(peers, key=lambda peer, me=me: founder_news._turn(me, peer)) for me in peers}
+    assert len(first) > 20
 
 
 def number_of(around: Around) -> int:
     return around.gate.admission.revoked.number
 
 
-@pytest.mark.usefixtures("last")
+@pytest.mark.usefixtures("second_first")
 def test_the_newest_list_is_fetched_once() -> None:
     async def main() -> None:
         answers = {peer.peer: RevokedIs(SECOND.to_bytes()) for peer in (A, B)}
@@ -82,7 +88,7 @@ def test_the_newest_list_is_fetched_once() -> None:
     run(main())
 
 
-@pytest.mark.usefixtures("last")
+@pytest.mark.usefixtures("second_first")
 @pytest.mark.parametrize(
     "answer",
     [
@@ -149,7 +155,7 @@ def test_it_looks_again_and_again() -> None:
     run(main())
 
 
-@pytest.mark.usefixtures("last")
+@pytest.mark.usefixtures("second_first")
 @pytest.mark.parametrize(
     "answer", [None, Refusal("no"), EditionIs(b""), EditionIs(b"rubbish"), RevokedIs(b"")]
 )
