@@ -65,6 +65,7 @@ _A_WHILE = 2.0
 _ROUNDS = 5
 """Maximum number of passes over a text while its owners lack some of it."""
 _ANY_CHUNK = BitMap(range(1 << 20))
+"""The numbers of all chunks that a text may have."""
 _NAMES = 8
 """Maximum number of job ids under which a text is learned. Each withdrawal of chunks of the text
 requires a new id."""

@@ -1,4 +1,4 @@
-"""What raising the number of replicas would move: computed before the founder decides on it.
+"""Estimates the replicas and bytes that a founder's change of the rules would move.
 
 Nobody knows the size of each shard. So a shard counts as large as the mean shard of the peers that
 serve it, by what their records say that they use.
@@ -26,12 +26,10 @@ class Filled(NamedTuple):
 
 
 class ReshardPlan(NamedTuple):
-    """What would move if a swarm changed to another placement."""
+    """The replicas and bytes that a change of placement would move."""
 
     gained: int
     """Number of replicas of shards that peers would fetch."""
-    lost: int
-    """Number of replicas that peers would give up."""
     nbytes: int
     """Bytes of memory that the further replicas would take at all peers together."""
     filled: Sequence[Filled]
@@ -42,17 +40,16 @@ def plan_of(before: Placement, after: Placement, found: Overview) -> ReshardPlan
     """Return what would move from a placement to another; `found` has what peers use and hold."""
     sizes = _sizes(before, found)
     seen = {one.peer: one for one in found.peers if one.role == "storage"}
-    gained = lost = 0
-    nbytes, filled = 0.0, list[Filled]()
+    gained, nbytes, filled = 0, 0.0, list[Filled]()
     for peer, moved in before.moves(after).items():
-        gained, lost = gained + len(moved.gains), lost + len(moved.loses)
+        gained += len(moved.gains)
         more = float(sizes[moved.gains].sum())
         nbytes += more
         one = seen.get(peer)
         if one is not None and one.capacity and one.used + more > _FULL * one.capacity:
             filled.append(Filled(peer, (one.used + more) / one.capacity))
     filled.sort(key=lambda one: (-one.share, one.peer))
-    return ReshardPlan(gained, lost, int(nbytes), filled)
+    return ReshardPlan(gained, int(nbytes), filled)
 
 
 def _sizes(placement: Placement, found: Overview) -> "np.ndarray[tuple[int], np.dtype[np.float64]]":

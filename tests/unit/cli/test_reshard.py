@@ -1,4 +1,4 @@
-"""What a founder is told that raises the number of replicas, and what the swarm is sent."""
+"""`giaann reshard`: the plan that the founder sees, and the edition that peers receive."""
 
 import json
 from collections.abc import AsyncIterator, Callable

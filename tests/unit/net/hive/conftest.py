@@ -1,4 +1,4 @@
-"""What tests of a board share."""
+"""Fixtures for tests of a board."""
 
 from collections.abc import Iterator
 

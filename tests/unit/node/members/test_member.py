@@ -19,6 +19,7 @@ from giaann_p2p.node.members.address_book import AddressBook
 from giaann_p2p.node.members.context import Context
 from giaann_p2p.node.members.gate import Gate
 from giaann_p2p.node.members.member import Member
+from giaann_p2p.swarm.wire.edition import Edition
 from giaann_p2p.swarm.wire.identity import Peer
 from giaann_p2p.swarm.wire.manifest import Manifest
 from giaann_p2p.swarm.wire.member_messages import AskRecords, RecordsAre
@@ -80,6 +81,25 @@ def test_the_record_has_what_every_role_says_and_what_one_adds() -> None:
         assert (said.incarnation, said.token, said.revoked) == (77, TOKEN, 1)
         assert given.book is not None
         assert given.book.of(ME.peer) == list(said.addresses)
+        await member.life.close()
+        await living
+        await given.transport.close()
+
+    run(main())
+
+
+def test_a_new_edition_is_announced_soon() -> None:
+    async def main() -> None:
+        given = context()
+        member = Member(given, "storage", complete)
+        living = asyncio.create_task(member.run(unasked))
+        await asyncio.sleep(5)
+        edition = Edition.signed(FOUNDER, CLOSED.swarm_id, 1, CLOSED.replicas + 1)
+        assert given.gate.learn_edition(edition.to_bytes())
+        await asyncio.sleep(4)  # before its record is due again
+        said = member.lookout.view.directory.announcement(ME.peer)
+        assert said is not None
+        assert said.edition == 1
         await member.life.close()
         await living
         await given.transport.close()

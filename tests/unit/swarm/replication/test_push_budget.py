@@ -319,6 +319,19 @@ def test_an_owner_holds_newcomers_to_their_budget_and_others_not() -> None:
     assert all(isinstance(asked(side, B, number).message, Pushed) for number in range(40, 80))
 
 
+def test_an_owner_makes_room_for_larger_chunks_once_chunks_grow() -> None:
+    size = [64]
+    checks = TERMS._replace(chunk=lambda: size[0])
+    side = Side(A, Around(A), store(ALL), delta_checks=checks)
+    side.tick(NOW)
+    asked(side, C, 1)
+    assert side.core.budget.chunk == 64
+    size[0] = 1024
+    asked(side, C, 2)
+    assert side.core.budget.chunk == 1024
+    assert all(one.sentences.most >= 1024 for one in side.core.budget._authors.values())
+
+
 def test_the_true_cost_is_charged_when_a_delta_was_unpacked() -> None:
     side = side_of(Settings())
     (apply,) = side.core.asked(
