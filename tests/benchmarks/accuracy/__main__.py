@@ -2,6 +2,7 @@
 
     python -m tests.benchmarks.accuracy --text FILE... [--lines 400] [--sizes 0.0625,0.25,1]
         [--test-chars 40000] [--lif-tokens N] [--without words,lif] [--json FILE] [--svg FILE]
+    python -m tests.benchmarks.accuracy --from FILE --svg FILE
 
 wiki.txt comes first, always: learned and then predicted, it shows what is recalled. Of each further
 text, growing parts are learned, and documents that were held out are predicted with true tokens fed
@@ -29,7 +30,7 @@ from rich.table import Table
 
 from tests.benchmarks.accuracy.figures import Figures, Point
 from tests.benchmarks.accuracy.models import LifTest, Mix, Model, NGrams, Subwords, Words
-from tests.benchmarks.accuracy.plot import draw, pyplot
+from tests.benchmarks.accuracy.plot import draw, points_of, pyplot
 from tests.benchmarks.accuracy.split import Split, split
 from tests.benchmarks.model import WIKI
 
@@ -51,9 +52,17 @@ def main() -> None:
     options.add_argument("--without", default="", help="leave out lif, ngrams or words")
     options.add_argument("--json", type=Path, help="write the figures here, too")
     options.add_argument("--svg", type=Path, help="draw the curves here; needs matplotlib")
+    options.add_argument("--from", dest="known", type=Path, help="measure nothing: read this JSON")
     chosen = options.parse_args()
     if chosen.svg:
         pyplot()  # it may be missing, which is better known before the work
+    points = points_of(json.loads(chosen.known.read_text())) if chosen.known else measured(chosen)
+    if chosen.svg:
+        draw([point for point in points if "learned" not in point.text], chosen.svg)
+
+
+def measured(chosen: argparse.Namespace) -> list[Point]:
+    """Measure and print; return all points."""
     torch.set_num_threads(1)
     without, sizes = set(chosen.without.split(",")), list(map(float, chosen.sizes.split(",")))
     wiki = WIKI.read_text("utf-8")
@@ -66,8 +75,7 @@ def main() -> None:
             points.append(point)
             if chosen.json:  # what was measured is kept, even if the rest is too much
                 chosen.json.write_text(json.dumps(list(map(asdict, points)), indent=1) + "\n")
-    if chosen.svg:
-        draw([point for point in points if "learned" not in point.text], chosen.svg)
+    return points
 
 
 def curve(

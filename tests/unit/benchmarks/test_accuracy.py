@@ -1,12 +1,15 @@
 """The learning curves: how texts are cut, split and made plain, and a small one is measured."""
 
+import json
 import sys
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
 
 from tests.benchmarks.accuracy.__main__ import curve
-from tests.benchmarks.accuracy.plot import pyplot
+from tests.benchmarks.accuracy.figures import Figures, Point
+from tests.benchmarks.accuracy.plot import draw, points_of, pyplot
 from tests.benchmarks.accuracy.split import Split, documents_of, shortened, split
 from tests.benchmarks.corpora import untagged, verses
 from tests.helpers import DATA
@@ -60,6 +63,23 @@ def test_a_small_text_is_measured() -> None:
     assert sum(choices for choices, _ in mix.tiers.values()) == 266
     (point,) = curve(Split("quick", [text], [text]), [1], {"words", "ngrams"}, 100)
     assert [figures.model for figures in point.figures] == ["mix"]
+
+
+def test_accuracy_and_bits_are_drawn_from_what_was_written(tmp_path: Path) -> None:
+    points = [
+        Point(text, 1, tokens, [Figures("mix", 0.2, 0.3, bits_per_byte=bits), Figures("lif-test")])
+        for text in ("one.txt", "two.txt")
+        for tokens, bits in ((1000, 1.875), (2000, 1.625))
+    ]
+    written = json.loads(json.dumps(list(map(asdict, points))))
+    assert points_of(written) == points
+    drawn = tmp_path / "curve.svg"
+    draw(points, drawn)
+    shown = drawn.read_text()
+    assert all(f">{text}<" in shown for text in ("one.txt", "two.txt", "next token right", "1k"))
+    assert (shown.count(">bits a byte<"), shown.count(">mix, causal<")) == (1, 2)
+    assert "Kneser-Ney" not in shown  # nobody measured it
+    assert ">1.70<" in shown  # the scale of the bits
 
 
 def test_without_matplotlib_it_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
