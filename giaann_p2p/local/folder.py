@@ -26,11 +26,9 @@ from giaann_p2p.errors import StoreError, UsageError
 from giaann_p2p.local import linux
 from giaann_p2p.local.roles import Spec
 from giaann_p2p.local.status_file import StatusFile
+from giaann_p2p.net.hive.runtime import MOST_PATH
 from giaann_p2p.store.disk.small_file import read_json, write_json
 
-_MOST_RUN = 80
-"""Maximum length of the path of run/, in bytes. Linux limits the whole path of a socket to 107
-bytes, and that includes the socket's name and, for a peer's socket, the name of its folder."""
 _PREFIX = "giaann-run-"
 _ENDS_WITHIN = 5.0
 """Seconds within which killed processes have to end."""
@@ -131,7 +129,7 @@ class Hold:
         """Create the folders of the sockets and of the logs."""
         (self.folder.path / "logs").mkdir(exist_ok=True)
         run = self.folder.path / "run"
-        if len(os.fsencode(run)) <= _MOST_RUN:
+        if len(os.fsencode(run)) <= MOST_PATH:
             run.mkdir(mode=0o700)
         else:
             run.symlink_to(_short_folder())
@@ -193,7 +191,7 @@ def _remove_run(run: Path) -> None:
 def _short_folder() -> Path:
     """Create a temporary folder whose path is short enough for sockets."""
     for parent in (tempfile.gettempdir(), "/tmp"):  # noqa: S108  (mkdtemp makes it ours alone)
-        if len(os.fsencode(parent)) + len(_PREFIX) + 9 <= _MOST_RUN:
+        if len(os.fsencode(parent)) + len(_PREFIX) + 9 <= MOST_PATH:
             return Path(tempfile.mkdtemp(prefix=_PREFIX, dir=parent))
     raise UsageError(
         "no temporary folder has a path short enough for sockets; set TMPDIR to a shorter one"

@@ -16,9 +16,11 @@ from giaann_p2p.errors import UsageError
 
 _PREFIX = "giaann-p2pd-"
 _LOCK = "lock"
-_MOST_PATH = 80
-"""The most bytes of the parent folder's path, to which the folder's and the socket's names are
-added: a socket's path may have 107 bytes."""
+_MOST_SOCKET = 107
+"""The most bytes of a socket's path, by Linux."""
+_BELOW = len("/" + _PREFIX + "12345678" + "/streams.sock")
+MOST_PATH = _MOST_SOCKET - _BELOW
+"""The most bytes of the parent folder's path: the folder's and the socket's names follow it."""
 
 
 class Runtime:
@@ -26,7 +28,7 @@ class Runtime:
 
     def __init__(self, parent: Path | None = None) -> None:
         parent = _parent() if parent is None else parent
-        if len(os.fsencode(parent)) > _MOST_PATH:
+        if len(os.fsencode(parent)) > MOST_PATH:
             raise UsageError(f"folder: {parent} is too long a path for sockets; name a shorter one")
         sweep(parent)
         try:
@@ -64,6 +66,6 @@ def sweep(parent: Path) -> None:
 
 def _parent() -> Path:
     found = os.environ.get("XDG_RUNTIME_DIR")
-    if found and len(os.fsencode(found)) <= _MOST_PATH and os.access(found, os.W_OK):
+    if found and len(os.fsencode(found)) <= MOST_PATH and os.access(found, os.W_OK):
         return Path(found)
     return Path(tempfile.gettempdir())

@@ -2,6 +2,8 @@
 
 import fcntl
 import os
+import socket
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +12,7 @@ import pytest
 from giaann_p2p.errors import UsageError
 from giaann_p2p.net.hive.config import HostConfig
 from giaann_p2p.net.hive.daemon import _options
-from giaann_p2p.net.hive.runtime import Runtime
+from giaann_p2p.net.hive.runtime import MOST_PATH, Runtime
 
 
 @pytest.mark.parametrize(
@@ -122,6 +124,18 @@ def test_a_run_sweeps_after_those_that_were_killed(tmp_path: Path) -> None:
         first.close()
         second.close()
     assert {path.name for path in tmp_path.iterdir()} == {"giaann-p2pd-running", "else"}
+
+
+def test_the_longest_path_of_a_folder_can_hold_sockets() -> None:
+    with tempfile.TemporaryDirectory(dir="/tmp") as short:
+        longest = Path(short, "x" * (MOST_PATH - len(os.fsencode(short)) - 1))
+        longest.mkdir()
+        runtime = Runtime(longest)
+        with socket.socket(socket.AF_UNIX) as door:
+            door.bind(str(runtime.path / "streams.sock"))
+        runtime.close()
+        with pytest.raises(UsageError, match="too long a path"):
+            Runtime(longest.with_name(longest.name + "x"))
 
 
 def test_a_folder_that_cannot_hold_sockets(tmp_path: Path) -> None:
