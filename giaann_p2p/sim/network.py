@@ -23,8 +23,6 @@ Gate = Callable[[Peer, Message, float], str]
 """A function that returns why a peer may not ask a question; empty if it may."""
 
 _ERROR_BYTES = 64
-_LATE = TimedOut("the peer has not answered in time")
-_DEAD = Unreachable("nobody listens there")
 _REFUSAL = 0.002
 """The seconds until a dead peer's machine refuses."""
 
@@ -82,7 +80,7 @@ class Network:
     def ask(self, sender: Peer, to: Peer, data: bytes, timeout: float, answer: OnAnswer) -> None:
         """Ask a peer; `answer` is called once, with the answer or an error."""
         once = _Once(answer)
-        self.clock.after(timeout, partial(once, _LATE))
+        self.clock.after(timeout, partial(once, TimedOut("the peer has not answered in time")))
         arrive = partial(self._arrive, sender, to, data, once)
         times = 2 if self.rng.random() < self.weather.twice else 1
         for _ in range(times):
@@ -128,7 +126,7 @@ class Network:
             return
         if endpoint is None or not endpoint.alive:
             if once and self.rng.random() >= self.weather.silent:
-                self.clock.after(_REFUSAL, partial(once, _DEAD))
+                self.clock.after(_REFUSAL, partial(once, Unreachable("nobody listens there")))
             return
         endpoint.deliver(sender, data, partial(self._reply, to, sender, once))
 
