@@ -3,15 +3,18 @@
 1. A replica is ready at once if it has every chunk that a replica that serves reads, ready or
    draining, reported recently.
 2. If no peer has the shard ready, the shard becomes ready with the chunks that a quorum of its
-   owners has, `patience` seconds after the first lookup of the directory. In a swarm that has
-   raised its number of replicas, it takes more owners (`Rules.begin`). A peer that never found the
-   directory knows no other peers, so its replicas never become ready this way.
+   owners has, `patience` seconds after the first lookup of the directory, or after this peer has
+   begun to hold it: whoever had it may be restarting, and rows that nobody has for a moment are no
+   rows that do not exist. In a swarm that has raised its number of replicas, it takes more owners
+   (`Rules.begin`). A peer that never found the directory knows no other peers, so its replicas
+   never become ready this way.
 3. In case 2 the chunks of cold copies must come first. This peer merges its own copy of the shard.
    If another peer that answers has a copy, this peer waits until that copy is offered, for up to
    `patience` plus `offer` seconds.
 """
 
 from collections.abc import Mapping
+from math import inf
 
 from giaann_p2p.store.applied import Applied
 from giaann_p2p.swarm.replication.cold_copies import ColdCopies
@@ -39,7 +42,8 @@ class Readiness:
         words = self.words(shard, now)
         if caught_up(mine, words):
             return True
-        if not self.has_waited(now) or self._is_ready_elsewhere(shard, now):
+        since = self._replicas.held_since(shard)
+        if not self.has_waited(now, since) or self._is_ready_elsewhere(shard, now):
             return False
         if self._cold_copies.awaits(shard, mine) or self._waits_to_hear(shard, words, now):
             return False
@@ -48,10 +52,12 @@ class Readiness:
         rules = self._shared.rules
         return may_begin(mine, words, others, min(rules.begin, len(owners)))
 
-    def has_waited(self, now: float) -> bool:
-        """Return whether `patience` seconds have passed since start and first directory lookup."""
-        looked = self._others.looked_at()
-        return looked is not None and now - max(self._begun, looked) >= self._settings.patience
+    def has_waited(self, now: float, since: float = -inf) -> bool:
+        """Return whether `patience` seconds have passed since start, first directory lookup and
+        `since`."""
+        if (looked := self._others.looked_at()) is None:
+            return False
+        return now - max(self._begun, looked, since) >= self._settings.patience
 
     def words(self, shard: int, now: float, seconds: float | None = None) -> dict[Peer, PeerReport]:
         """Return the reports on a shard of the last seconds, `word_counts` unless told otherwise.

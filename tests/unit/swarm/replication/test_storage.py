@@ -113,6 +113,22 @@ def test_alone_it_waits_for_its_patience_and_begins() -> None:
     assert states(side.core.replicas) == "rrrr"
 
 
+def test_what_it_takes_over_from_the_last_holder_waits_for_that_one_to_come_back() -> None:
+    """Whoever asked meanwhile would be told that there is no row where there was one."""
+    side = Side(A, Around(A, B), store([]), rules=Rules(SHARDS, 1, 1))
+    side.tick(NOW)
+    side.tick(NOW + SETTINGS.patience)
+    assert states(side.core.replicas) == "raar"
+    del side.around.capacities[B]
+    side.around.changes += 1
+    gone = NOW + 100 * SETTINGS.patience
+    for now in (gone, gone + SETTINGS.patience - 0.1):
+        side.tick(now)
+        assert states(side.core.replicas) == "rssr"
+    side.tick(gone + SETTINGS.patience)
+    assert states(side.core.replicas) == "rrrr"
+
+
 def begins_beside_a_cold_copy(*having: Peer, seconds: float) -> str:
     """Return the states of shards that A alone owns, so long after it first heard of copies."""
     side = side_of(A, held=[])
