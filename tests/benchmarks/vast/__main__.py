@@ -1,0 +1,178 @@
+"""A made-up model of a billion connections, held by four real storage peers on this machine.
+
+    giaann solo train TEXT... --db BRAIN
+    python -m tests.benchmarks.vast BRAIN --folder FOLDER [--copies 200] [--storages 4]
+
+The model is what the brain has learned, and copies of it (see `copies`). The storage peers start
+empty, so that each knows its shards; then they are killed, their stores are filled, and they come
+back. The swarm learns a text, answers prompts, loses a peer and gets it back, and answers again:
+the same tokens as from the stores opened in one process. A billion takes most of an hour, 10 GB of
+disk and 16 GB of memory.
+"""
+
+import argparse
+import asyncio
+import os
+import time
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+from statistics import fmean, median
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+from giaann_p2p.client.session import Session
+from giaann_p2p.client.training import Trainer
+from giaann_p2p.local.swarm import LocalSwarm
+from tests.benchmarks.swarm.asked import Only, at_once, computing, everybody, in_turn
+from tests.benchmarks.swarm.said import Said
+from tests.benchmarks.swarm.swarms import visiting
+from tests.benchmarks.vast.apart import answers
+from tests.benchmarks.vast.filling import fill
+from tests.benchmarks.vast.memory import memory
+
+PROMPTS = (
+    "The government of the United",
+    "In the beginning",
+    "I think that",
+    "She looked at the",
+    "A man of the city",
+    "The king said to his",
+    "What is the cause of",
+    "He went into the house",
+    "The children were",
+    "And the people of the land",
+    "It is a matter of",
+    "The water of the river",
+)
+TEXT = "".join(f"The captain of ship {number} sailed to the island.\n" for number in range(300))
+MOST = 40
+_REPLICAS = 1
+_CAPACITY = "12GiB"
+_BACK_WITHIN = 3600.0
+_LOOK_EVERY = 0.5
+_PATIENCE = 300
+"""Seconds for which peers that start wait for others. There is one replica of each shard, and to
+read it from the disk takes minutes; meanwhile no other peer may go on without it."""
+
+
+def main() -> None:
+    """Measure and print."""
+    options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    options.add_argument("brain", type=Path, help="of subwords; what it knows is copied")
+    options.add_argument("--folder", type=Path, required=True, help="for the swarm; a new one")
+    options.add_argument("--copies", type=int, default=200)
+    options.add_argument("--storages", type=int, default=4)
+    options.add_argument("--shards", type=int, default=1024)
+    chosen = options.parse_args()
+    swarm = LocalSwarm(
+        chosen.folder,
+        storages=chosen.storages,
+        computes=1,
+        replicas=_REPLICAS,
+        shards=chosen.shards,
+        capacity=_CAPACITY,
+        arguments={"storage": ["--patience", str(_PATIENCE)]},
+        start_within=2.0 * _PATIENCE,
+        force=True,
+    )
+    names = [f"storage-{number + 1}" for number in range(chosen.storages)]
+    with swarm:
+        asyncio.run(settled(swarm))
+        filled(swarm, names, chosen.brain, chosen.copies)
+        asyncio.run(settled(swarm))
+        said = asyncio.run(measured(swarm, names))
+    compared(swarm, names, said)
+
+
+async def settled(swarm: LocalSwarm) -> None:
+    """Wait until each shard is held by its owner alone: at first others hold it, too."""
+    async with visiting(swarm) as found, asyncio.timeout(_BACK_WITHIN):
+        while True:
+            if all(count == _REPLICAS for count in replicas(found)):
+                return
+            await asyncio.sleep(_LOOK_EVERY)
+
+
+def replicas(visiting: Session) -> list[int]:
+    """Return how many peers have each shard ready."""
+    now, shards = visiting.lookout.time(), range(visiting.manifest.layout.shards)
+    return [len(visiting.around.ready(shard, now)) for shard in shards]
+
+
+def filled(swarm: LocalSwarm, names: list[str], brain: Path, copies: int) -> None:
+    """Fill the stores of all storage peers, and have the peers back."""
+    for name in names:
+        swarm.kill(name)
+        swarm.wait_ended(name)
+    with ProcessPoolExecutor() as processes:
+        stores = [swarm.folder.data(name) / "store" for name in names]
+        found = processes.map(fill, stores, [brain] * len(names), [copies] * len(names))
+        for name, told in zip(names, found, strict=True):
+            print(f"{name}: {told}", flush=True)
+    for name in names:  # one after the other: reading a snapshot takes memory of its own
+        back(swarm, name)
+    print(f"memory: {memory(swarm)}", flush=True)
+
+
+def back(swarm: LocalSwarm, name: str) -> None:
+    """Start a peer again, and wait until it serves all its shards."""
+    began = time.perf_counter()
+    swarm.restart(name)
+    swarm.wait_ready([name], _BACK_WITHIN)
+    print(f"{name} is back after {time.perf_counter() - began:,.0f} s", flush=True)
+
+
+async def measured(swarm: LocalSwarm, names: list[str]) -> list[str]:
+    """Learn a text, ask, kill, and ask again; return the answers."""
+    async with visiting(swarm) as found:
+        trainer = Trainer(found)
+        began = time.perf_counter()
+        (report,) = await trainer.train(TEXT)
+        await trainer.close()
+        took = time.perf_counter() - began
+        print(f"learned {report.sentences} texts: {report.sentences / took:,.0f} a second")
+        only = Only(computing(found)[0])
+        cold = await in_turn(found, only, PROMPTS, MOST)
+        warm = await in_turn(found, only, PROMPTS, MOST)
+        many = await at_once(found, everybody(found), PROMPTS, MOST)
+        for name, said in (("cold", cold), ("warm", warm), ("all at once", many)):
+            print(f"{name}: {told(said)}", flush=True)
+    await asyncio.to_thread(swarm.kill, names[0])
+    await asyncio.to_thread(swarm.wait_ended, names[0])
+    await asyncio.to_thread(back, swarm, names[0])
+    await settled(swarm)
+    async with visiting(swarm) as found:
+        again = await in_turn(found, Only(computing(found)[0]), PROMPTS, MOST)
+        print(f"after a kill: {told(again)}", flush=True)
+    for name, said in (("warm", warm), ("at once", many), ("after a kill", again)):
+        if said.texts != cold.texts:
+            raise SystemExit(f"answers {name} differ: {said.texts}, and cold {cold.texts}")
+    print(f"memory: {memory(swarm)}", flush=True)
+    return cold.texts
+
+
+def told(said: Said) -> str:
+    """Return what some answers took."""
+    costs = said.costs
+    return (
+        f"{said.tokens} tokens, {said.rate:,.0f} a second, the first after"
+        f" {median(said.first) * 1e3:,.0f} ms; a token {said.trips:.2f} round trips (at most"
+        f" {said.most_trips}), {fmean(cost.nbytes for cost in costs):,.0f} bytes (at most"
+        f" {max(cost.nbytes for cost in costs):,})"
+    )
+
+
+def compared(swarm: LocalSwarm, names: list[str], said: list[str]) -> None:
+    """Answer the same prompts from the stores in this process; SystemExit if any answer differs."""
+    began = time.perf_counter()
+    alone = answers([swarm.folder.data(name) / "store" for name in names], PROMPTS, MOST)
+    print(f"{len(alone)} answers from the stores themselves: {time.perf_counter() - began:,.0f} s")
+    for prompt, ours, its in zip(PROMPTS, said, alone, strict=True):
+        print(f"  {prompt}|{its}")
+        if ours != its:
+            raise SystemExit(f"the swarm said: {ours}")
+    print("the answers are the same")
+
+
+if __name__ == "__main__":
+    main()
