@@ -71,8 +71,7 @@ class Batch:
     @cached_property
     def plain(self) -> Plain:
         """The batch's arrays as memoryviews, which are faster for reading many rows one by one."""
-        low = self.units.astype(np.uint32) if self.is_wide else self.units
-        arrays = (self.neuron, self.count, self.starts, self.target, self.place, low)
+        arrays = (self.neuron, self.count, self.starts, self.target, self.place)
         return Plain(*[array.data for array in arrays])
 
     def taken_back(self) -> "Batch":

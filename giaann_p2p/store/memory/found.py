@@ -17,8 +17,10 @@ from giaann_p2p.store.codec.sheaf import Sheaf
 from giaann_p2p.store.memory.batch import Batch, Pending
 from giaann_p2p.store.memory.places import Places
 from giaann_p2p.store.memory.shard import Plain, Shard
+from giaann_p2p.store.memory.strengths import decoded
 
 _HALF, _KEY_BITS = 32, 64
+_NARROW = 4
 _SPARSE = 16
 """The ratio of all neurons to those in an answer above which sorting the latter is cheaper than an
 array over all neurons."""
@@ -92,11 +94,15 @@ class _Rows:
         self._size = 0
         self._target: list[bytes] = []
         self._place: list[bytes] = []
-        self._low: list[bytes] = []
-        self._high: list[tuple[int, Ints]] = []  # index of a connection, full strengths from it on
+        self._codes: list[bytes] = []
+        self._rest: list[bytes] = []  # the low 32 bits of strengths that have no code
+        self._rests = 0
+        self._wide: list[tuple[int, Ints]] = []  # an index in the rest, full strengths from it on
 
-    def take(self, plain: Plain, start: int, end: int) -> None:
-        """Add connections to the current row, with the low 32 bits of their strengths.
+    def take(
+        self, plain: Plain, start: int, end: int, codes: bytes, rest: npt.NDArray[Any]
+    ) -> None:
+        """Add connections to the current row; `codes` and `rest` are as in `Strengths`.
 
         The bytes are copied, because the garbage collector would traverse many views again and
         again.
@@ -104,11 +110,13 @@ class _Rows:
         self._size += end - start
         self._target.append(plain.target[start:end].tobytes())
         self._place.append(plain.place[start:end].tobytes())
-        self._low.append(plain.low[start:end].tobytes())
-
-    def heighten(self, units: Ints) -> None:
-        """Set the full strengths of the connections added last."""
-        self._high.append((self._size - len(units), units))
+        self._codes.append(codes)
+        if len(rest):
+            if rest.itemsize > _NARROW:
+                self._wide.append((self._rests, rest))
+                rest = rest.astype(np.uint32)
+            self._rest.append(rest.tobytes())
+            self._rests += len(rest)
 
     def end(self, neuron: int, count: int) -> None:
         """Complete the current row: the connections added since the last call are this neuron's."""
@@ -118,31 +126,28 @@ class _Rows:
 
     def run(self, places: Places) -> _Run:
         """Return the connections of all rows as arrays."""
-        units = np.frombuffer(b"".join(self._low), np.uint32).astype(np.int64)
-        for start, whole in self._high:
-            units[start : start + len(whole)] = whole
+        rest = np.frombuffer(b"".join(self._rest), np.uint32).astype(np.int64)
+        for start, whole in self._wide:
+            rest[start : start + len(whole)] = whole
         return _Run(
             np.diff(np.array([0, *self._ends])),
             np.frombuffer(b"".join(self._target), np.uint32),
             np.frombuffer(b"".join(self._place), places.dtype),
-            units,
+            decoded(np.frombuffer(b"".join(self._codes), np.uint8), rest),
         )
 
 
 def _take_row(rows: _Rows, shard: Shard, row: int) -> None:
     plain = shard.plain
     start, end = plain.starts[row], plain.starts[row + 1]
-    rows.take(plain, start, end)
-    if len(shard.strengths.wide):
-        rows.heighten(shard.strengths.units(start, end))
+    codes, rest = shard.strengths.coded(start, end)
+    rows.take(plain, start, end, codes, rest)
 
 
 def _take_piece(rows: _Rows, batch: Batch, at: int) -> None:
     plain = batch.plain
     start, end = plain.starts[at], plain.starts[at + 1]
-    rows.take(plain, start, end)
-    if batch.is_wide:
-        rows.heighten(batch.units[start:end])
+    rows.take(plain, start, end, bytes(end - start), batch.units[start:end])
 
 
 def _summed(run: _Run) -> _Run:

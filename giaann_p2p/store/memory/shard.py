@@ -1,9 +1,8 @@
 """A shard as it was at one moment: its rows as compact, immutable arrays.
 
-A connection takes 9 bytes: its target's number (4), its branch and segment as one *place* (1), and
-the low half of its strength (4). The high halves of the few strengths from 2^32 on are stored
-separately. Rows are in order of arrival. A row's connections are in the order of (target, place),
-so that one search finds where to merge new connections.
+Most connections take 6 bytes: the target's number (4), branch and segment as one *place* (1), and
+a code of the strength (1). Rows are in order of arrival. A row's connections are in the order of
+(target, place), so that one search finds where to merge new connections.
 """
 
 from collections.abc import Sequence
@@ -17,43 +16,10 @@ import numpy.typing as npt
 from giaann_p2p.model.delta import first_of_runs
 from giaann_p2p.model.neurons import Numbers
 from giaann_p2p.model.sequence import Ints
+from giaann_p2p.store.memory.strengths import Strengths, narrowed
 
 Keys = npt.NDArray[np.uint64]
-_HALF = 32
 Kind = TypeVar("Kind", bound=np.integer[Any])
-
-
-@dataclass(frozen=True, eq=False)
-class Strengths:
-    """The strengths of m connections in four bytes each, except the few that need more."""
-
-    low: Numbers
-    """Shape [m]: the low half of each strength."""
-    wide: Ints
-    """Shape [w]: the indices of strengths from 2^32 on, ascending."""
-    high: Numbers
-    """Shape [w]: the high halves of those strengths."""
-
-    @classmethod
-    def of(cls, units: Ints) -> "Strengths":
-        """Pack strengths; OverflowError if one is below 0, because its sum exceeded 63 bits."""
-        if len(units) and int(units.min()) < 0:
-            raise OverflowError("a connection's strength exceeds 63 bits")
-        wide = np.flatnonzero(units >> _HALF)
-        return cls(units.astype(np.uint32), wide, (units[wide] >> _HALF).astype(np.uint32))
-
-    def units(self, start: int, end: int) -> Ints:
-        """Return the strengths from index `start` to before `end`, as 64-bit numbers."""
-        units = self.low[start:end].astype(np.int64)
-        if len(self.wide):
-            first, last = np.searchsorted(self.wide, (start, end))
-            units[self.wide[first:last] - start] += self.high[first:last].astype(np.int64) << _HALF
-        return units
-
-    @property
-    def nbytes(self) -> int:
-        """The memory that the strengths take, in bytes."""
-        return self.low.nbytes + self.wide.nbytes + self.high.nbytes
 
 
 class Part(NamedTuple):
@@ -88,7 +54,6 @@ class Plain(NamedTuple):
     starts: memoryview
     target: memoryview
     place: memoryview
-    low: memoryview
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,10 +62,11 @@ class Shard:
 
     neuron: Numbers
     """Shape [n]: the number of each row's neuron."""
-    count: Ints
-    """Shape [n]: how often each row's neuron occurred."""
-    starts: Ints
-    """Shape [n + 1]: where each row's connections start, and the end of the last."""
+    count: npt.NDArray[Any]
+    """Shape [n]: how often each row's neuron occurred; u32, or i64 if one needs it."""
+    starts: npt.NDArray[Any]
+    """Shape [n + 1]: where each row's connections start, and the end of the last; u32, or i64 if
+    one needs it."""
     target: Numbers
     """Shape [m]: the number of each connection's target neuron."""
     place: npt.NDArray[Any]
@@ -134,15 +100,14 @@ class Shard:
 
     def part(self, row: int) -> Part:
         """Return the connections of one row, given by its index in the shard."""
-        start, end = self.starts[row : row + 2].tolist()
+        start, end = self.plain.starts[row], self.plain.starts[row + 1]
         units = self.strengths.units(start, end)
         return Part(self.target[start:end], self.place[start:end], units)
 
     @cached_property
     def plain(self) -> "Plain":
         """The shard's arrays as memoryviews, which are faster for reading many rows one by one."""
-        low = self.strengths.low
-        arrays = (self.neuron, self.count, self.starts, self.target, self.place, low)
+        arrays = (self.neuron, self.count, self.starts, self.target, self.place)
         return Plain(*[array.data for array in arrays])
 
     @property
@@ -172,29 +137,28 @@ class Shard:
             row, target, place = key.unpack(new)
             starts = np.concatenate([[0], np.cumsum(np.bincount(row, minlength=len(neuron)))])
             kinds = target.astype(self.target.dtype), place.astype(self.place.dtype)
-            return Shard(neuron, count, starts, *kinds, Strengths.of(units), floor)
+            return _shard(neuron, count, starts, *kinds, units, floor)
         old = self._keys(key)
         at = np.searchsorted(old, new)  # the position of each new connection, or where it belongs
-        known = np.zeros(len(new), np.bool_)
-        inside = at < len(old)
-        known[inside] = old[at[inside]] == new[inside]
+        known = old.take(at, mode="clip") == new
         total = self.strengths.units(0, self.connections)
         total[at[known]] += units[known]
 
         added = at[~known] + np.arange(np.count_nonzero(~known))  # their positions in the result
-        kept = np.ones(len(old) + len(added), np.bool_)
-        kept[added] = False
+        is_old = np.ones(len(old) + len(added), np.bool_)
+        is_old[added] = False
+        kept = np.flatnonzero(is_old)  # the positions of the old connections in the result
         row, target, place = key.unpack(new[~known])
         lengths = np.zeros(len(neuron), np.int64)
         lengths[: self.rows] = np.diff(self.starts)
         lengths += np.bincount(row, minlength=len(neuron))
-        return Shard(
+        return _shard(
             neuron,
             count,
             np.concatenate([[0], np.cumsum(lengths)]),
-            _woven(kept, self.target, added, target),
-            _woven(kept, self.place, added, place),
-            Strengths.of(_woven(kept, total, added, units[~known])),
+            _woven(self.target, kept, target, added),
+            _woven(self.place, kept, place, added),
+            _woven(total, kept, units[~known], added),
             floor,
         )
 
@@ -216,15 +180,22 @@ class Shard:
 def empty_shard(places: npt.DTypeLike, floor: int = 0) -> Shard:
     """Return a shard without rows; `places` is the type of its place numbers."""
     none = np.empty(0, np.uint32)
-    return Shard(
-        none,
-        np.empty(0, np.int64),
-        np.zeros(1, np.int64),
-        none,
-        np.empty(0, places),
-        Strengths.of(np.empty(0, np.int64)),
-        floor,
-    )
+    no_units = np.empty(0, np.int64)
+    return _shard(none, no_units, np.zeros(1, np.int64), none, np.empty(0, places), no_units, floor)
+
+
+def _shard(
+    neuron: Numbers,
+    count: Ints,
+    starts: Ints,
+    target: Numbers,
+    place: npt.NDArray[Any],
+    units: Ints,
+    floor: int,
+) -> Shard:
+    """Make a shard whose numbers take as few bytes as they can."""
+    packed = narrowed(count), narrowed(starts)
+    return Shard(neuron, *packed, target, place, Strengths.of(units), floor)
 
 
 class _Key(NamedTuple):
@@ -267,10 +238,10 @@ def _summed(keys: Keys, units: Ints) -> tuple[Keys, Ints]:
 
 
 def _woven(
-    kept: npt.NDArray[np.bool_], old: npt.NDArray[Kind], added: Ints, new: npt.NDArray[Any]
+    old: npt.NDArray[Kind], kept: Ints, new: npt.NDArray[Any], added: Ints
 ) -> npt.NDArray[Kind]:
-    """Interleave two arrays: `old` values where `kept` is true, `new` ones at positions `added`."""
-    whole = np.empty(len(kept), old.dtype)
+    """Interleave two arrays, given the positions of their values in the result."""
+    whole = np.empty(len(old) + len(new), old.dtype)
     whole[kept] = old
     whole[added] = new
     return whole

@@ -4,6 +4,7 @@ import contextlib
 import random
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -173,6 +174,30 @@ def test_a_dropped_shard_is_gone_and_may_come_back(columns: Columns) -> None:
                 assert columns.row(Neuron(concept, feature)) is None
         columns.adopt(np.array([number], np.uint16), kept)
     assert_same(whole(columns), expected)
+
+
+@pytest.mark.parametrize("times", [1, 12_345, 2**13, 2**30])
+def test_strengths_of_any_size_are_read_merged_or_not(columns: Columns, times: int) -> None:
+    """By reading rows one by one, and many at once; what is taken back is below 0 meanwhile."""
+    parts = [replace(part, strength=part.strength * times) for part in deltas()]
+    expected = total([*parts, *deltas()])
+    neurons = list(map(Neuron, expected.concept.tolist(), expected.feature.tolist()))
+    for step, delta in enumerate([*deltas(), *parts]):
+        columns.add(delta, ALL)
+        if step % 4 == 2:
+            columns.merge_all()
+        if step % 4 == 3:
+            columns.merge(step // 4 % 4)
+        assert_rows(columns, neurons)
+        rows = read_at_once(columns, neurons).read(Question(neurons))
+        assert [row and row.strength.sum() for row in rows] == [
+            row and row.strength.sum() for row in map(columns.row, neurons)
+        ]
+    assert_same(whole(columns), expected)
+    for delta in parts:
+        columns.subtract(delta, ALL)
+        assert_rows(columns, neurons)
+    assert_same(whole(columns), total(list(deltas())))
 
 
 def test_everything_is_accounted_for(columns: Columns) -> None:

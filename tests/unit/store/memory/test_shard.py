@@ -1,9 +1,9 @@
-"""A shard's arrays: strengths of any size in few bytes, and merging."""
+"""A shard's arrays: merging, and numbers in few bytes."""
 
 import numpy as np
 import pytest
 
-from giaann_p2p.store.memory.shard import Piece, Shard, Strengths, empty_shard
+from giaann_p2p.store.memory.shard import Piece, Shard, empty_shard
 
 
 def piece(*connections: tuple[int, int, int, int]) -> Piece:
@@ -21,15 +21,6 @@ def merged(shard: Shard, *pieces: Piece, rows: int = 3) -> Shard:
     return shard.merged(
         np.arange(rows, dtype=np.uint32), np.ones(rows, np.int64), pieces, shard.floor + 1
     )
-
-
-def test_strengths_of_any_size_come_back() -> None:
-    units = np.array([1, 2**32 - 1, 2**32, 5, 2**62 + 3, 7])
-    strengths = Strengths.of(units)
-    for start in range(7):
-        for end in range(start, 7):
-            assert strengths.units(start, end).tolist() == units[start:end].tolist()
-    assert strengths.nbytes == 4 * 6 + 12 * 2
 
 
 def test_merging_adds_what_is_there_and_weaves_in_what_is_new() -> None:
@@ -64,3 +55,17 @@ def test_what_was_merged_before_stays_as_it_was() -> None:
 def test_more_rows_than_a_key_can_number_are_refused() -> None:
     with pytest.raises(OverflowError, match="too many for one shard"):
         merged(empty_shard(np.uint16), piece((0, 2**32 - 1, 0, 1)), rows=1 << 16)
+
+
+def test_a_row_may_occur_more_often_than_four_bytes_can_say() -> None:
+    for count in (2**32 - 1, 2**32):
+        counts = np.array([1, count, 3])
+        neuron = np.arange(3, dtype=np.uint32)
+        shard = empty_shard(np.uint8).merged(neuron, counts, [piece((1, 5, 1, 10))], 1)
+        assert shard.count.tolist() == list(shard.plain.counts) == counts.tolist()
+        assert shard.count.itemsize == (4 if count < 2**32 else 8)
+
+
+def test_a_usual_connection_takes_six_bytes_and_a_row_twelve() -> None:
+    shard = merged(empty_shard(np.uint8), *[piece((0, target, 0, 327680)) for target in range(900)])
+    assert shard.nbytes == 900 * 6 + 3 * 12 + 4 + shard.strengths.before.nbytes

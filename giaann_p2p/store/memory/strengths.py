@@ -1,0 +1,113 @@
+"""The strengths of many connections: a byte for each, and more only for the few unusual ones.
+
+A pair of tokens adds 10 / (distance + 1) to its connection, so most strengths are small multiples
+of such an increment. The 255 with the least product of multiple and distance form a table, the same
+for all models. A strength in the table is stored as its *code*: its index there. All others have
+the code 0; their values are stored one behind another, in the order of the connections.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from giaann_p2p.model.delta import Bytes
+from giaann_p2p.model.sequence import Ints
+from giaann_p2p.model.spec import increment
+
+_OTHER = 0
+"""The code of strengths that are not in the table."""
+_STEP_BITS = 8
+_STEP = 1 << _STEP_BITS
+_SLOT_BITS = 16
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+
+
+def _usual() -> Ints:
+    """Return the strength of each code; 0 for `_OTHER`, because no strength is 0."""
+    distances = range(1, 1 << 8)
+    pairs = sorted(
+        (d * n, n * increment(d)) for d in distances for n in range(1, (1 << 8) // d + 1)
+    )
+    return np.array([_OTHER, *dict.fromkeys(strength for _, strength in pairs)][: 1 << 8])
+
+
+def _slots(units: Ints) -> Ints:
+    found = units.astype(np.uint64)
+    found *= _GOLDEN
+    found >>= np.uint64(64 - _SLOT_BITS)
+    return found.view(np.int64)
+
+
+_FEW = 500
+"""Numpy's own bound: its other functions release the interpreter lock from here on."""
+_NONE = np.empty(0, np.uint32)
+_USUAL = _usual()
+_CODES = np.zeros(1 << _SLOT_BITS, np.uint8)
+"""A hash table from strengths to codes; `_codes_of` checks what it finds there."""
+_CODES[_slots(_USUAL)] = np.arange(len(_USUAL))
+
+
+def decoded(codes: Bytes, rest: npt.NDArray[Any]) -> Ints:
+    """Return the strengths of some codes; `rest` are those that are not in the table, in order."""
+    # `take` is twice as fast, but releases the interpreter lock however few the codes are.
+    units: Ints = _USUAL[codes] if len(codes) < _FEW else _USUAL.take(codes)
+    if len(rest):
+        units[codes == _OTHER] = rest
+    return units
+
+
+def narrowed(values: Ints) -> npt.NDArray[Any]:
+    """Return whole numbers in four bytes each if that is enough for all, else unchanged."""
+    fit = int(values.min(initial=0)) >= 0 and not int(values.max(initial=0)) >> 32
+    return values.astype(np.uint32) if fit else values
+
+
+@dataclass(frozen=True, eq=False)
+class Strengths:
+    """The strengths of m connections."""
+
+    codes: Bytes
+    """Shape [m]: the code of each strength."""
+    rest: npt.NDArray[Any]
+    """Shape [w]: the strengths with the code 0, in order, in four or eight bytes each."""
+    before: npt.NDArray[Any]
+    """Shape [m // 256 + 1]: how many of them precede each 256th connection."""
+
+    @classmethod
+    def of(cls, units: Ints) -> "Strengths":
+        """Pack strengths; OverflowError if one is below 0, because its sum exceeded 63 bits."""
+        if int(units.min(initial=0)) < 0:
+            raise OverflowError("a connection's strength exceeds 63 bits")
+        codes = _CODES[_slots(units)]
+        codes *= _USUAL.take(codes) == units
+        (others,) = (codes == _OTHER).nonzero()
+        before = np.searchsorted(others, np.arange(0, len(codes) + 1, _STEP))
+        return cls(codes, narrowed(units[others]), narrowed(before))
+
+    def coded(self, start: int, end: int) -> tuple[bytes, npt.NDArray[Any]]:
+        """Return the codes from index `start` to before `end`, and their part of `rest`."""
+        codes, before = self._plain
+        found = codes[start:end].tobytes()
+        others = found.count(_OTHER)
+        if not others:
+            return found, _NONE
+        first = before[start >> _STEP_BITS]
+        first += codes[start & -_STEP : start].tobytes().count(_OTHER)
+        return found, self.rest[first : first + others]
+
+    def units(self, start: int, end: int) -> Ints:
+        """Return the strengths from index `start` to before `end`, as 64-bit numbers."""
+        codes, rest = self.coded(start, end)
+        return decoded(np.frombuffer(codes, np.uint8), rest)
+
+    @property
+    def nbytes(self) -> int:
+        """The memory that the strengths take, in bytes."""
+        return self.codes.nbytes + self.rest.nbytes + self.before.nbytes
+
+    @cached_property
+    def _plain(self) -> tuple[memoryview, memoryview]:
+        return self.codes.data, self.before.data
