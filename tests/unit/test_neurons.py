@@ -1,5 +1,7 @@
 """Numbers of neurons: given once, found one by one and many at a time."""
 
+import threading
+
 import numpy as np
 import pytest
 
@@ -32,6 +34,40 @@ def test_growth_moves_nothing() -> None:
     for (concept, feature), number in expected.items():
         assert neurons.find(concept, feature) == number
         assert (neurons.concept[number], neurons.feature[number]) == (concept, feature)
+
+
+def test_little_of_the_arrays_is_unused() -> None:
+    neurons = Neurons()
+    for seed in range(60):
+        neurons.numbers(*pairs(5003, seed))
+        for ids in (neurons.concept, neurons.feature):
+            assert len(neurons) <= len(ids) <= len(neurons) * 9 / 8
+    assert len(neurons) == 60 * 5003
+
+
+def test_neurons_are_found_while_others_come() -> None:
+    neurons, concept = Neurons(), np.arange(1, 60_001, dtype=np.uint64)
+    feature = concept + np.uint64(7)
+    wrong, done = list[object](), threading.Event()
+
+    def look_up() -> None:
+        while not done.is_set():
+            known = len(neurons)
+            found = neurons.look_up(concept[: known + 500], feature[: known + 500])
+            if found[:known].tolist() != list(range(known)):
+                wrong.append(found)
+            if known and neurons.find(known, known + 7) != known - 1:
+                wrong.append(known)
+
+    readers = [threading.Thread(target=look_up) for _ in range(2)]
+    for reader in readers:
+        reader.start()
+    for first in range(0, len(concept), 50):
+        neurons.numbers(concept[first : first + 50], feature[first : first + 50])
+    done.set()
+    for reader in readers:
+        reader.join()
+    assert wrong == []
 
 
 def test_an_unknown_neuron_has_no_number() -> None:
