@@ -20,9 +20,10 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 from giaann_p2p.model.parse import chunks
 from giaann_p2p.model.profiles import profile_of
 from giaann_p2p.model.spec import ModelSpec
+from giaann_p2p.model.traits import traits_of
 from giaann_p2p.model.usual import SUBWORDS, WORDS, new_spec
 from giaann_p2p.store.codec.parcel import encode
-from giaann_p2p.store.layout import Layout, usual_blocks
+from giaann_p2p.store.layout import Layout
 from giaann_p2p.store.store import Store
 from giaann_p2p.store.update import Update
 from tests.benchmarks.model import WIKI
@@ -58,7 +59,7 @@ def measured(spec: ModelSpec, texts: Sequence[Path]) -> Sizes:
     pieces = (text.read_bytes() for text in texts)
     cut = chunks(profile.texts(pieces, "texts"))
     with TemporaryDirectory() as name:
-        layout = Layout(shards=16, blocks=usual_blocks(spec))
+        layout = Layout(shards=16, blocks=traits_of(spec.profile).blocks)
         with Store.at(Path(name, "store"), spec, layout) as store:
             store.hold(range(layout.shards))
             sent = pushed = 0
