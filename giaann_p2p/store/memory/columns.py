@@ -176,7 +176,7 @@ class Columns:
             if row == _NO_ROW:
                 same = self._shards[shard_number] is shard
             else:
-                same = shard.neuron[row] == number
+                same = shard.plain.neuron[row] == number
             if same:
                 return self._row_at(neuron, number, shard, row, pending, piece)
             # else retry: the shard was dropped meanwhile, and perhaps held again
@@ -276,7 +276,7 @@ class Columns:
         part = parts[0] if len(parts) == 1 else joined(parts)
         if not (count or len(part.target)):  # all of it was withdrawn
             return None
-        return row_of(number, self._name(neuron), count, part, self.neurons, self.places)
+        return row_of(neuron, number, self._name(neuron), count, part, self.neurons, self.places)
 
     def _name(self, neuron: Neuron) -> Name:
         concept, feature = neuron
@@ -350,9 +350,9 @@ def _parts(shard: Shard, row: int, pending: Pending, piece: int) -> tuple[int, l
     """Return how often a neuron occurred, and the merged and unmerged parts of its row."""
     count, parts = 0, []
     if row != _NO_ROW:
-        count, part = int(shard.count[row]), shard.part(row)
-        parts.append(part)
+        count = shard.plain.counts[row]
+        parts.append(shard.part(row))
     for batch, at in pending.chain(piece, shard.floor):
-        count += int(batch.count[at])
+        count += batch.plain.counts[at]
         parts.append(batch.part(at))
     return count, parts

@@ -36,18 +36,21 @@ class Places:
         return _looked_up(self._segment, place)
 
     @cached_property
-    def _branch(self) -> Bytes:
-        return np.repeat(np.arange(self.branches, dtype=np.uint8), self.segments)
+    def _branch(self) -> bytes:
+        return _padded(np.repeat(np.arange(self.branches, dtype=np.uint8), self.segments))
 
     @cached_property
-    def _segment(self) -> Bytes:
-        return np.tile(np.arange(self.segments, dtype=np.uint8), self.branches)
+    def _segment(self) -> bytes:
+        return _padded(np.tile(np.arange(self.segments, dtype=np.uint8), self.branches))
 
 
-def _looked_up(table: Bytes, place: npt.NDArray[Any]) -> Bytes:
+def _padded(table: Bytes) -> bytes:
+    return table.tobytes().ljust(1 << 8, b"\0")
+
+
+def _looked_up(table: bytes, place: npt.NDArray[Any]) -> Bytes:
     if place.itemsize > 1:
-        found: Bytes = table[place]
+        found: Bytes = np.frombuffer(table, np.uint8)[place]
         return found
     # Several times faster than numpy, and it does not release the interpreter lock.
-    whole = table.tobytes().ljust(1 << 8, b"\0")
-    return np.frombuffer(place.tobytes().translate(whole), np.uint8)
+    return np.frombuffer(place.tobytes().translate(table), np.uint8)

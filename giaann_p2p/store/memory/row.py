@@ -43,14 +43,20 @@ def _end_to_end(arrays: list[npt.NDArray[Any]]) -> npt.NDArray[Any]:
 
 
 def row_of(
-    number: int, name: Name, count: int, part: Part, neurons: Neurons, places: Places
+    neuron: Neuron,
+    number: int,
+    name: Name,
+    count: int,
+    part: Part,
+    neurons: Neurons,
+    places: Places,
 ) -> Row:
     """Return a neuron's row from its only part; targets are in the order of neuron numbers."""
     first = first_of_runs(part.target)
     target = part.target[first].astype(np.int64)
     first[:1] = False
     return Row(
-        Neuron(int(neurons.concept[number]), int(neurons.feature[number])),
+        neuron,
         name,
         count,
         neurons.concept[target],
