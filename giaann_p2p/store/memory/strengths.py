@@ -59,8 +59,22 @@ def decoded(codes: Bytes, rest: npt.NDArray[Any]) -> Ints:
 
 def narrowed(values: Ints) -> npt.NDArray[Any]:
     """Return whole numbers in four bytes each if that is enough for all, else unchanged."""
-    fit = int(values.min(initial=0)) >= 0 and not int(values.max(initial=0)) >> 32
-    return values.astype(np.uint32) if fit else values
+    bits = int(np.bitwise_or.reduce(values))  # below 0 if one of them is
+    return values if bits >> 32 else values.astype(np.uint32)
+
+
+def _codes_of(units: Ints) -> Bytes:
+    """Return the code of each strength; OverflowError if a strength is below 0."""
+    if int(units.min(initial=0)) < 0:
+        raise OverflowError("a connection's strength exceeds 63 bits")
+    codes = _CODES[_slots(units)]
+    codes *= (_USUAL.take(codes) == units).view(np.uint8)
+    return codes
+
+
+def _before(others: Ints, size: int) -> npt.NDArray[Any]:
+    """Return how many of some indices, which ascend, precede each 256th."""
+    return narrowed(np.searchsorted(others, np.arange(0, size + 1, _STEP)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,13 +91,33 @@ class Strengths:
     @classmethod
     def of(cls, units: Ints) -> "Strengths":
         """Pack strengths; OverflowError if one is below 0, because its sum exceeded 63 bits."""
-        if int(units.min(initial=0)) < 0:
-            raise OverflowError("a connection's strength exceeds 63 bits")
-        codes = _CODES[_slots(units)]
-        codes *= _USUAL.take(codes) == units
-        (others,) = (codes == _OTHER).nonzero()
-        before = np.searchsorted(others, np.arange(0, len(codes) + 1, _STEP))
-        return cls(codes, narrowed(units[others]), narrowed(before))
+        codes = _codes_of(units)
+        (others,) = np.logical_not(codes).nonzero()
+        return cls(codes, narrowed(units[others]), _before(others, len(codes)))
+
+    def woven(self, kept: Ints, at: Ints, more: Ints, added: Ints, new: Ints) -> "Strengths":
+        """Return these strengths with `more` added to those at `at`, and `new` ones in between.
+
+        `kept` and `added` are the positions of the old and the new ones in the result. Only what
+        changes is looked up in the table.
+        """
+        (others,) = np.logical_not(self.codes).nonzero()
+        codes = self.codes[at]
+        is_other = codes == _OTHER
+        found = np.searchsorted(others, at[is_other])
+        sums = decoded(codes, self.rest[found]) + more
+        position, units = np.concatenate([kept[at], added]), np.concatenate([sums, new])
+        codes = _codes_of(units)
+        whole = np.empty(len(kept) + len(added), np.uint8)
+        whole[kept] = self.codes
+        whole[position] = codes
+        unchanged = np.ones(len(others), np.bool_)
+        unchanged[found] = False
+        is_other = codes == _OTHER
+        others = np.concatenate([kept[others[unchanged]], position[is_other]])
+        rest = np.concatenate([self.rest[unchanged], units[is_other]])
+        order = others.argsort()
+        return Strengths(whole, narrowed(rest[order]), _before(others[order], len(whole)))
 
     def coded(self, start: int, end: int) -> tuple[bytes, npt.NDArray[Any]]:
         """Return the codes from index `start` to before `end`, and their part of `rest`."""

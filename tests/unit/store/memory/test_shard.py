@@ -1,5 +1,8 @@
 """A shard's arrays: merging, and numbers in few bytes."""
 
+import random
+from collections import Counter
+
 import numpy as np
 import pytest
 
@@ -69,3 +72,24 @@ def test_a_row_may_occur_more_often_than_four_bytes_can_say() -> None:
 def test_a_usual_connection_takes_six_bytes_and_a_row_twelve() -> None:
     shard = merged(empty_shard(np.uint8), *[piece((0, target, 0, 327680)) for target in range(900)])
     assert shard.nbytes == 900 * 6 + 3 * 12 + 4 + shard.strengths.before.nbytes
+
+
+@pytest.mark.parametrize("most", [30, 2**32 - 1])  # with the larger, a key leaves no bits unused
+def test_merging_again_and_again_is_adding_up(most: int) -> None:
+    rng, rows = random.Random(most), 4000
+    shard, known = empty_shard(np.uint16), Counter[tuple[int, int, int]]()
+    for step in range(40):
+        connections = [
+            (
+                rng.choice([0, 1, rows - 1]),
+                rng.choice([0, 1, most]),
+                rng.randrange(4),
+                rng.choice([327680, 163840, 3, 2**31]) if step < 30 else 2**40,
+            )
+            for _ in range(40)
+        ]
+        for *connection, units in connections:
+            known[tuple(connection)] += units
+        shard = merged(shard, piece(*connections), rows=rows)
+        assert listed(shard) == [(*connection, known[connection]) for connection in sorted(known)]
+    assert shard.strengths.rest.dtype == np.int64
