@@ -11,7 +11,7 @@ from giaann_p2p.store.layout import Shards
 from giaann_p2p.store.state import StoreState
 from giaann_p2p.store.update import Update
 
-_CONNECTION = 9
+_CONNECTION = 10
 """Bytes per added connection. They count twice: for the batch that adds the connection, and for the
 shard that it is merged into."""
 _NEURON = 96
