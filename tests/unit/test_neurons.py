@@ -48,11 +48,11 @@ def test_little_of_the_arrays_is_unused() -> None:
 def test_neurons_are_found_while_others_come() -> None:
     neurons, concept = Neurons(), np.arange(1, 60_001, dtype=np.uint64)
     feature = concept + np.uint64(7)
-    wrong, done = list[object](), threading.Event()
+    wrong, done, added = list[object](), threading.Event(), [0]
 
     def look_up() -> None:
         while not done.is_set():
-            known = len(neurons)
+            known = added[-1]
             found = neurons.look_up(concept[: known + 500], feature[: known + 500])
             if found[:known].tolist() != list(range(known)):
                 wrong.append(found)
@@ -64,6 +64,7 @@ def test_neurons_are_found_while_others_come() -> None:
         reader.start()
     for first in range(0, len(concept), 50):
         neurons.numbers(concept[first : first + 50], feature[first : first + 50])
+        added.append(first + 50)
     done.set()
     for reader in readers:
         reader.join()
