@@ -2,7 +2,9 @@
 
 A row belongs to a shard by its column, or by its block if columns are cut into blocks. Every peer
 computes this mapping for itself, and numbers the chunks of a text, so a layout is part of the
-swarm's manifest and never changes.
+swarm's manifest. Only the number of shards may grow, by doubling: then one more bit of the same
+hash divides each shard s of N into the shards s and s + N. So the layouts of a swarm are nested,
+and each peer can divide the shards that it holds by itself.
 
 Each chunk is sent to the owners of all shards, so what it costs besides its rows grows with the
 peers, not with its sentences. Large swarms take large chunks.
@@ -35,16 +37,25 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     sentences: int | msgspec.UnsetType = msgspec.UNSET
     """The number of sentences in a chunk. Unset for the usual number, so that its encoding is that
     of releases that knew no other."""
+    founded: int | msgspec.UnsetType = msgspec.UNSET
+    """The number of shards in the swarm's manifest; unset while it is the present one."""
 
     def __post_init__(self) -> None:
         if not CHUNK <= self.chunk <= MOST_CHUNK:
             raise SpecError(f"sentences must be {CHUNK} to {MOST_CHUNK}; it is {self.chunk}")
         if self.sentences == CHUNK:
             msgspec.structs.force_setattr(self, "sentences", msgspec.UNSET)
-        for name in ("shards", "blocks"):
-            value = getattr(self, name)
+        for name, value in (
+            ("shards", self.shards),
+            ("blocks", self.blocks),
+            ("founded", self.founding),
+        ):
             if not 1 <= value <= MOST_SHARDS or value & (value - 1):
                 raise SpecError(f"{name} must be a power of two up to {MOST_SHARDS}; it is {value}")
+        if self.founding > self.shards:
+            raise SpecError(f"shards must be at least {self.founding}; it is {self.shards}")
+        if self.founded == self.shards:
+            msgspec.structs.force_setattr(self, "founded", msgspec.UNSET)
 
     def __str__(self) -> str:
         return f"shards={self.shards}, blocks={self.blocks}, chunk={self.chunk}"
@@ -53,6 +64,31 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     def chunk(self) -> int:
         """The number of sentences in a chunk; the last chunk of a text may have fewer."""
         return CHUNK if isinstance(self.sentences, msgspec.UnsetType) else self.sentences
+
+    @property
+    def founding(self) -> int:
+        """The number of shards in the swarm's manifest."""
+        return self.shards if isinstance(self.founded, msgspec.UnsetType) else self.founded
+
+    @property
+    def doublings(self) -> int:
+        """How often the number of shards was doubled since the manifest."""
+        return (self.shards // self.founding).bit_length() - 1
+
+    def with_shards(self, shards: int) -> "Layout":
+        """Return the layout of the same swarm with another number of shards."""
+        return msgspec.structs.replace(self, shards=shards, founded=self.founding)
+
+    def cover(self, shards: Shards, other: "Layout") -> Shards:
+        """Return the shards of another layout that share rows with some shards of this one.
+
+        Both ascend. Without a doubling between the layouts, these are the same shards.
+        """
+        if other.shards == self.shards:
+            return shards
+        if other.shards < self.shards:
+            return np.unique(shards & np.uint16(other.shards - 1))
+        return divided(shards, self.shards, other.shards)
 
     def shards_of(self, concept: Ids, feature: Ids) -> Shards:
         """Return the shard of each neuron's row."""
@@ -64,6 +100,15 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         """Return the shard of one neuron's row; twenty times as fast as `shards_of` for one row."""
         block = _mixed_one(feature) & (self.blocks - 1) if self.blocks > 1 else 0
         return _mixed_one(concept + block * _GOLDEN & _WORD) & (self.shards - 1)
+
+
+def divided(shards: Shards, before: int, after: int) -> Shards:
+    """Return the shards into which some shards were divided when their number was doubled.
+
+    `before` and `after` are the numbers of all shards. If the given shards ascend, so do the new.
+    """
+    first = np.arange(0, after, before, dtype=np.uint16)  # [after / before]
+    return (first[:, np.newaxis] + shards).ravel()
 
 
 def among(some: npt.NDArray[Any], others: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
