@@ -19,6 +19,7 @@ import numpy.typing as npt
 from giaann_p2p.errors import SpecError
 from giaann_p2p.model.sequence import Ids
 from giaann_p2p.model.spec import CHUNK, MOST_CHUNK
+from giaann_p2p.store.codec.damage import check
 
 Shards = npt.NDArray[np.uint16]
 """An array of shard numbers."""
@@ -78,6 +79,19 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     def with_shards(self, shards: int) -> "Layout":
         """Return the layout of the same swarm with another number of shards."""
         return msgspec.structs.replace(self, shards=shards, founded=self.founding)
+
+    def doubled(self, doublings: int) -> "Layout":
+        """Return the layout of the same swarm after so many doublings since the manifest.
+
+        DamagedError if it cannot have been doubled so often.
+        """
+        if doublings == self.doublings:
+            return self
+        check(
+            doublings < MOST_SHARDS.bit_length() and self.founding << doublings <= MOST_SHARDS,
+            f"{self.founding} shards cannot have been doubled {doublings} times",
+        )
+        return self.with_shards(self.founding << doublings)
 
     def cover(self, shards: Shards, other: "Layout") -> Shards:
         """Return the shards of another layout that share rows with some shards of this one.

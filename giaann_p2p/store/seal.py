@@ -10,6 +10,11 @@ receives all shards needs no branches.
 Shards without rows are not leaves: in a large swarm most shards get nothing from a chunk, and as
 leaves they would cost far more than all the others.
 
+A seal covers whole shards of the layout in which it was made, and states how often that layout was
+doubled. After a later doubling, it still proves the rows of those shards, but no smaller part of
+them. So the rows for some shards of the present layout are sent, verified and kept with those of
+their *cover*, the seal's shards that contain them (see `Layout.cover`).
+
 This module does not check signatures; `swarm.wire.voucher` does.
 """
 
@@ -33,6 +38,9 @@ DIGEST = 16
 MOST_WORDS = 1 << 14
 """The most bytes of encoded vouchers in a seal."""
 _MOST_SHAPE = 4 * MOST_SHARDS
+_DOUBLED = 1 << 7
+"""The bit of a shape's first byte that shows that this byte is the number of doublings; no encoded
+array starts with it. So a seal of a layout that was never doubled has no such byte."""
 _LEAF, _BRANCH, _ROOT = b"giaann leaf", b"giaann branch", b"giaann root"
 _SHAPES = 64
 """The number of decoded shapes to cache, because every part of a delta carries the same shape. The
@@ -49,7 +57,8 @@ class Seal(NamedTuple):
     words: Annotated[bytes, msgspec.Meta(max_length=MOST_WORDS)] = b""
     """The encoded vouchers, which sign the tree's root; empty in an unsealed update."""
     shape: Annotated[bytes, msgspec.Meta(max_length=_MOST_SHAPE)] = b""
-    """The encoded numbers of all shards for which the whole delta has rows."""
+    """The encoded numbers of all shards for which the whole delta has rows, after the number of
+    doublings, unless it is 0."""
     beside: Annotated[bytes, msgspec.Meta(max_length=DIGEST * MOST_SHARDS)] = b""
     """The digests of the branches that cover none of the rows sent with this seal, from the leaves
     up, left to right."""
@@ -58,6 +67,19 @@ class Seal(NamedTuple):
     def size(self) -> int:
         """The size of the seal in bytes."""
         return len(self.words) + len(self.shape) + len(self.beside)
+
+    @property
+    def doublings(self) -> int:
+        """How often the layout in which the seal was made was doubled since the manifest."""
+        first = self.shape[0] if self.shape else 0
+        return first ^ _DOUBLED if first & _DOUBLED else 0
+
+    def layout(self, layout: Layout) -> Layout:
+        """Return the layout in which the seal was made, given any layout of the swarm.
+
+        DamagedError if there is no such layout. An unsealed update goes by the given one.
+        """
+        return layout.doubled(self.doublings) if self.shape else layout
 
 
 UNSEALED = Seal()
@@ -88,11 +110,18 @@ def _leaves(delta: Delta, layout: Layout) -> dict[int, bytes]:
 class Tree:
     """The Merkle tree of a delta, computed from some leaves and the branches beside them."""
 
-    def __init__(self, leaves: Mapping[int, bytes], shape: Shards, beside: bytes = b"") -> None:
+    def __init__(
+        self,
+        leaves: Mapping[int, bytes],
+        shape: Shards,
+        beside: bytes = b"",
+        doublings: int = 0,
+    ) -> None:
         """Compute the tree from the leaves of some shards and the branches in `beside`.
 
-        `shape`: all shards for which the delta has rows, ascending. DamagedError unless `beside`
-        has exactly the branches that the root requires.
+        `shape`: all shards for which the delta has rows, ascending. `doublings`: how often the
+        layout was doubled that these shards belong to. DamagedError unless `beside` has exactly the
+        branches that the root requires.
         """
         check(len(beside) % DIGEST == 0, "a seal ends within a digest")
         left = [beside[at : at + DIGEST] for at in range(0, len(beside), DIGEST)]
@@ -115,9 +144,11 @@ class Tree:
             level[0] = left.pop()
         check(not left, "a seal has too many branches")
         self._shape = shape
+        self._doubled = bytes([_DOUBLED | doublings]) if doublings else b""
         plain = shape.astype("<u2").tobytes()
         top = level.get(0, b"")
-        self.root = hashlib.blake2b(plain + top, digest_size=DIGEST, person=_ROOT).digest()
+        whole = plain + top + self._doubled
+        self.root = hashlib.blake2b(whole, digest_size=DIGEST, person=_ROOT).digest()
         """The digest of the whole delta, which the delta's authors sign."""
         self._top = top
 
@@ -129,7 +160,7 @@ class Tree:
         """The numbers of all shards for which the delta has rows, encoded as in a seal."""
         steps = self._shape.astype(np.uint32)
         steps[1:] -= self._shape[:-1]
-        return pack([steps])
+        return self._doubled + pack([steps])
 
     def beside(self, shards: Iterable[int]) -> bytes:
         """Return the digests of the branches that cover none of the given shards' leaves."""
@@ -151,26 +182,31 @@ class Tree:
 def made(delta: Delta, layout: Layout) -> Tree:
     """Return the Merkle tree of a whole delta."""
     leaves = leaves_of(delta, np.arange(layout.shards, dtype=np.uint16), layout)
-    return Tree(leaves, np.fromiter(leaves, np.uint16))
+    return Tree(leaves, np.fromiter(leaves, np.uint16), doublings=layout.doublings)
 
 
 def told(delta: Delta, shards: Shards, layout: Layout, seal: Seal) -> Tree:
-    """Compute the tree from a delta's rows for some shards and from their seal.
+    """Compute the tree from a delta's rows for the cover of some shards and from their seal.
 
     DamagedError if the rows do not fit the seal.
     """
-    shape = _shape(seal.shape)
-    leaves = leaves_of(delta, shards, layout)
+    shape, made_in = _shape(seal.shape), seal.layout(layout)
+    shards = layout.cover(shards, made_in)
+    leaves = leaves_of(delta, shards, made_in)
     wanted = {*shape.tolist()} & {*shards.tolist()}
     check(leaves.keys() == wanted, "the seal states other shards than the delta has rows for")
-    return Tree(leaves, shape, seal.beside)
+    return Tree(leaves, shape, seal.beside, seal.doublings)
 
 
 def narrowed(seal: Seal, delta: Delta, shards: Shards, some: Shards, layout: Layout) -> Seal:
     """Narrow a seal of a delta's rows for `shards` to `some` of these shards."""
     if not seal.words or len(some) == len(shards):
         return seal
-    return seal._replace(beside=told(delta, shards, layout, seal).beside(some.tolist()))
+    made_in = seal.layout(layout)
+    part = layout.cover(some, made_in)
+    if len(part) == len(layout.cover(shards, made_in)):
+        return seal
+    return seal._replace(beside=told(delta, shards, layout, seal).beside(part.tolist()))
 
 
 def leaves_in(seal: Seal) -> int:
@@ -181,7 +217,8 @@ def leaves_in(seal: Seal) -> int:
 def check_shape(seal: Seal, layout: Layout) -> None:
     """Raise DamagedError if a seal names shards that do not exist, or has too many branches."""
     shape = _shape(seal.shape)
-    check(not len(shape) or int(shape[-1]) < layout.shards, "a seal names shards beyond the last")
+    most = seal.layout(layout).shards
+    check(not len(shape) or int(shape[-1]) < most, "a seal names shards beyond the last")
     check(len(seal.beside) <= DIGEST * len(shape), "a seal has more branches than shards")
 
 
@@ -190,17 +227,22 @@ def to_bytes(leaves: Mapping[int, bytes]) -> bytes:
     return b"".join(shard.to_bytes(2, "little") + leaf for shard, leaf in leaves.items())
 
 
-def from_bytes(data: bytes) -> Tree:
-    """Compute a delta's tree from all its leaves, as `to_bytes` encoded them."""
+def from_bytes(data: bytes, doublings: int = 0) -> Tree:
+    """Compute a delta's tree from all its leaves, as `to_bytes` encoded them.
+
+    `doublings`: how often the layout was doubled that they were computed in.
+    """
     each = np.frombuffer(data, [("shard", "<u2"), ("leaf", f"V{DIGEST}")])
     shape = each["shard"].astype(np.uint16)
     leaves = [leaf.tobytes() for leaf in each["leaf"]]
-    return Tree(dict(zip(shape.tolist(), leaves, strict=True)), shape)
+    return Tree(dict(zip(shape.tolist(), leaves, strict=True)), shape, doublings=doublings)
 
 
 @lru_cache(maxsize=_SHAPES)
 def _shape(data: bytes) -> Shards:
-    (steps,) = unpack(data, 1, MOST_SHARDS)
+    is_doubled = bool(data and data[0] & _DOUBLED)
+    check(not is_doubled or data[0] != _DOUBLED, "a seal's shape states no doublings")
+    (steps,) = unpack(data, 1, MOST_SHARDS, int(is_doubled))
     check(steps.dtype == np.uint32, "a seal's shape has the wrong type")
     shape = np.cumsum(steps, dtype=np.int64)
     check(

@@ -1,4 +1,8 @@
-"""Updates: what one chunk of a job adds to some shards, and how the log records it."""
+"""Updates: what one chunk of a job adds to some shards, and how the log records it.
+
+If the layout was doubled after an update was sealed, its rows are those of its shards' *cover* (see
+`seal`), so that each holder of a part of the cover can verify them, keep them and pass them on.
+"""
 
 import struct
 from collections.abc import Callable
@@ -17,6 +21,11 @@ from giaann_p2p.store.layout import Layout, Shards
 from giaann_p2p.store.seal import UNSEALED, Seal, narrowed
 
 _HEAD = struct.Struct(f"<{JOB_BYTES}sIIHII")
+_COUNT = JOB_BYTES + 4
+"""The offset of the number of shards in a record."""
+_DOUBLINGS_AT = 24
+"""The bit of a record's number of shards from which on it states how often the layout was doubled
+that their numbers belong to. So records are the same as ever until a first doubling."""
 _MOST_CHUNKS = 1 << 32
 _FEW = 1 << 9
 """The most neurons and connections together of a delta whose encoded parts are cached. The cache
@@ -34,7 +43,8 @@ class Update(NamedTuple):
     job: bytes
     chunk: int
     shards: Shards
-    """The numbers of the shards, ascending. The chunk may have no rows for some of them."""
+    """The numbers of the shards in the store's layout, ascending. The chunk may have no rows for
+    some of them."""
     delta: Delta
     parcel: bytes | memoryview = b""
     """The encoded delta, if it was received as bytes; otherwise empty, and encoded when needed."""
@@ -150,7 +160,8 @@ def update_record(
 ) -> bytes:
     """Encode an update as a log record, for the given shards, to which it is new."""
     seal = narrowed(update.seal, update.delta, update.shards, shards, layout)
-    head = _HEAD.pack(update.job, update.chunk, len(shards), *map(len, seal))
+    count = len(shards) | layout.doublings << _DOUBLINGS_AT
+    head = _HEAD.pack(update.job, update.chunk, count, *map(len, seal))
     return b"".join([head, shards.astype("<u2").tobytes(), *seal, parcel])
 
 
@@ -160,12 +171,21 @@ def head_size(shards: int) -> int:
 
 
 def update_head(record: memoryview) -> tuple[bytes, int, Shards]:
-    """Decode job, chunk and shards from the start of an update's log record."""
-    job, chunk, count, *_ = _head(record)
+    """Decode job, chunk and shards from the start of an update's log record.
+
+    The shards are those of the layout in which the record was written (see `doublings_of`).
+    """
+    job, chunk, count, _ = _head(record)
     end = head_size(count)
     if len(record) < end:
         raise DamagedError("an update's record ends before its shards")
     return job, chunk, np.frombuffer(record[_HEAD.size : end], "<u2").astype(np.uint16)
+
+
+def doublings_of(record: memoryview) -> int:
+    """Return how often the layout was doubled in which an update's log record was written."""
+    _head(record)
+    return int.from_bytes(record[_COUNT : _COUNT + 4], "little") >> _DOUBLINGS_AT
 
 
 def update_of(record: memoryview, limits: Limits) -> Update:
@@ -180,7 +200,7 @@ def _head(record: memoryview) -> tuple[bytes, int, int, list[int]]:
     if len(record) < _HEAD.size:
         raise DamagedError("an update's record ends within its head")
     job, chunk, count, *sizes = _HEAD.unpack_from(record)
-    return job, chunk, count, sizes
+    return job, chunk, count & (1 << _DOUBLINGS_AT) - 1, sizes
 
 
 def _sealed(record: memoryview) -> tuple[Seal, memoryview]:
@@ -200,26 +220,30 @@ class Parcel(NamedTuple):
 
     shards: Shards
     data: bytes
+    """The rows of the cover of these shards."""
     seal: Seal
     unpacked: int
     """The number of bytes that were unpacked to make this parcel; 0 if it was not changed."""
 
 
 def parcel_of(record: memoryview, shards: Shards, limits: Limits, layout: Layout) -> Parcel:
-    """Return the parcel in an update's log record, cut to some of the record's shards.
+    """Return the parcel in an update's log record, cut to the cover of some of its shards.
 
-    For all of its shards, the parcel is returned without unpacking it.
+    `shards` are of `layout`, which may have been doubled since the record was written. For the
+    cover of all of the record's shards, the parcel is returned without unpacking it.
     """
     _, _, told = update_head(record)
-    if len(shards) == len(told):
-        seal, parcel = _sealed(record)
+    written = layout.doubled(doublings_of(record))
+    seal, parcel = _sealed(record)
+    made_in = seal.layout(layout)
+    covered, part = written.cover(told, made_in), layout.cover(shards, made_in)
+    if len(part) == len(covered):
         return Parcel(shards, bytes(parcel), seal, 0)
-    update = update_of(record, limits)
-    seal = narrowed(update.seal, update.delta, told, shards, layout)
-    delta = update.delta
+    delta = decode(parcel, limits)
+    seal = narrowed(seal, delta, covered, part, made_in)
     few = delta.neurons + delta.connections <= _FEW
-    part = (_part_again if few else _part)(delta, shards.tobytes(), layout)
-    return Parcel(shards, part, seal, len(record))
+    data = (_part_again if few else _part)(delta, part.tobytes(), made_in)
+    return Parcel(shards, data, seal, len(record))
 
 
 def _part(delta: Delta, shards: bytes, layout: Layout) -> bytes:

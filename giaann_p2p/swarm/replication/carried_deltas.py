@@ -45,7 +45,7 @@ class _Unpacked(NamedTuple):
     delta: Delta
     tree: Tree
     homes: Shards
-    """The shard of each row, ascending."""
+    """The shard of each row in the layout of the delta's seal, ascending."""
     rows: Ints
     """The index of each of these rows in the delta."""
 
@@ -57,6 +57,7 @@ class CarriedDelta:
         """Check what can be checked soon: DamagedError for sizes that no delta has."""
         check_sizes(sizes_of(carry.parcel), checks.limits)
         check_shape(carry.seal, checks.layout)
+        self._made_in = carry.seal.layout(checks.layout)
         self.carry, self.since = carry, now
         self.shards = unpacked(carry.shards, checks.layout.shards)
         self.size = carried_size(carry.parcel, carry.seal)
@@ -70,10 +71,11 @@ class CarriedDelta:
             carry = self.carry
             return Piece(carry.job, carry.chunk, carry.shards, carry.parcel, carry.seal)
         delta, tree, homes, rows = self._rows()
-        first, last = homes.searchsorted(shards), homes.searchsorted(shards, side="right")
+        cover = self._checks.layout.cover(shards, self._made_in)
+        first, last = homes.searchsorted(cover), homes.searchsorted(cover, side="right")
         taken = [rows[a:b] for a, b in zip(first, last, strict=True) if a < b]
         part = delta.take(np.sort(np.concatenate([*taken, rows[:0]])))
-        seal = tree.seal(self.carry.seal.words, shards.tolist())
+        seal = tree.seal(self.carry.seal.words, cover.tolist())
         named = packed(shards, self._checks.layout.shards)
         return Piece(self.carry.job, self.carry.chunk, named, encode(part), seal)
 
@@ -100,7 +102,7 @@ class CarriedDelta:
         delta = decode(self.carry.parcel, self._checks.limits)
         tree = told(delta, self.shards, layout, self.carry.seal)
         rows = np.flatnonzero((delta.count > 0) | (delta.lengths > 0))
-        homes = layout.shards_of(delta.concept[rows], delta.feature[rows])
+        homes = self._made_in.shards_of(delta.concept[rows], delta.feature[rows])
         order = np.argsort(homes, kind="stable")
         return _Unpacked(delta, tree, homes[order], rows[order])
 
