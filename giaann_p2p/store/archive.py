@@ -24,7 +24,7 @@ from pyroaring import BitMap
 from giaann_p2p.store.applied import Applied
 from giaann_p2p.store.disk.record import Place
 from giaann_p2p.store.kept import KEPT_BYTES, Kept, followed
-from giaann_p2p.store.layout import Shards, among
+from giaann_p2p.store.layout import Shards, among, divided
 from giaann_p2p.store.ledger import Ledger
 from giaann_p2p.store.spare import Spare, SpareGroup
 
@@ -168,6 +168,19 @@ class Archive:
                 self.discard(one)
                 self._put(replace(one, place=followed(one.place, moves)), one.shards)
 
+    def double(self, before: int, after: int) -> None:
+        """Keep each record for all shards into which its shards are divided.
+
+        `before` and `after` are the numbers of all shards.
+        """
+        self.spare.double(before, after)
+        wider = {name: divided(of.shards, before, after) for name, of in self._groups.items()}
+        for jobs in self._kept.values():
+            for chunk, some in jobs.items():
+                jobs[chunk] = [_for(one, wider[one.shards.tobytes()]) for one in some]
+        groups = [_Group(wider[name], of.chunks) for name, of in self._groups.items()]
+        self._groups = {group.shards.tobytes(): group for group in groups}
+
     def discard(self, one: Kept) -> None:
         """Stop keeping a record, for all of its shards."""
         left = [other for other in self.find(one.job, one.chunk) if other is not one]
@@ -204,8 +217,7 @@ class Archive:
         """Add a record to the index, as kept for the given shards."""
         group = self._groups.setdefault(shards.tobytes(), _Group(shards))
         group.chunks.setdefault(one.job, BitMap()).add(one.chunk)
-        # All records of a group share one array; `dataclasses.replace` takes ten times as long.
-        one = Kept(one.job, one.chunk, group.shards, one.size, one.place, one.record)
+        one = _for(one, group.shards)  # all records of a group share one array
         self._kept.setdefault(one.job, {}).setdefault(one.chunk, []).append(one)
         self._count_in(one, 1)
 
@@ -224,6 +236,11 @@ class Archive:
         self._in_memory += times * len(one.record)
         if one.place:
             self._files[one.place.file] += times
+
+
+def _for(one: Kept, shards: Shards) -> Kept:
+    """Return a record as kept for some shards; `dataclasses.replace` takes ten times as long."""
+    return Kept(one.job, one.chunk, shards, one.size, one.place, one.record)
 
 
 def _pairs(chunks: Mapping[bytes, BitMap]) -> list[tuple[bytes, int]]:

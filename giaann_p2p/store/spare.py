@@ -16,7 +16,7 @@ from pyroaring import BitMap
 
 from giaann_p2p.store.disk.record import Place
 from giaann_p2p.store.kept import KEPT_BYTES, Kept, followed
-from giaann_p2p.store.layout import Shards, among
+from giaann_p2p.store.layout import Shards, among, divided
 
 _LEAST = 8 * KEPT_BYTES
 """The least number of bytes that a record counts as. Without it, the index of many tiny records
@@ -95,6 +95,13 @@ class Spare:
             if gone.any():
                 self._leave(group, group.shards[~gone])
 
+    def double(self, before: int, after: int) -> None:
+        """Divide the shards of all records; `before` and `after` are the numbers of all shards."""
+        groups = list(self._groups.values())
+        for group in groups:
+            group.shards = divided(group.shards, before, after)
+        self._groups = {group.shards.tobytes(): group for group in groups}
+
     def move(self, moves: Mapping[Place, Place]) -> None:
         """Update the places of records that the log has rewritten into another file."""
         for number, one in self._kept.items():
@@ -105,7 +112,7 @@ class Spare:
 
     def _as_it_is(self, number: int) -> Kept:
         one, shards = self._kept[number], self._group_of[number].shards
-        if len(one.shards) > len(shards):  # some shards were dropped since the last call
+        if one.shards is not shards:  # some were dropped or divided since the last call
             one = self._kept[number] = replace(one, shards=shards)
         return one
 

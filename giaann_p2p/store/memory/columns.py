@@ -6,12 +6,18 @@ the tuple of batches by another tuple. The order matters: a writer publishes a b
 neuron's `head` points into it, and a merged shard before it drops batches. A reader loads in the
 opposite order: heads, batches, shards. So it finds each piece in a batch or merged into the shard.
 
+If the number of shards is doubled, all batches are merged first. Then a new table is published, in
+which each part of a shard is still the whole shard; so its rows are found by the new layout, too.
+Then the shards are divided one by one: the rows' new indices are written, then the parts are
+published. A reader with a whole shard and a new index finds another neuron there, and tries again.
+
 Adding sets the pace of merging: by the time the added connections amount to a third of the merged
 ones, every shard has been merged once, one after the other. So each merge is short, a connection is
 copied only a few times in all, and the unmerged part stays a fraction of the whole.
 """
 
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -28,6 +34,7 @@ from giaann_p2p.store.memory.found import Found
 from giaann_p2p.store.memory.places import Places
 from giaann_p2p.store.memory.row import joined, row_of
 from giaann_p2p.store.memory.shard import Part, Shard, empty_shard
+from giaann_p2p.store.memory.split import split
 
 _NO_ROW = -1
 _LEAST_PENDING = 1 << 19
@@ -39,15 +46,25 @@ _NAME_BYTES = 150
 """Bytes that a word takes in the dictionary of names besides its text."""
 
 
+class _Table(NamedTuple):
+    """The shards by number. A table is replaced if the layout changes; its list is mutated."""
+
+    layout: Layout
+    shards: list[Shard | None]
+
+
 class Columns:
     """The rows of all held shards by neuron; deltas are added to them."""
 
     def __init__(self, layout: Layout, places: Places) -> None:
-        self.layout = layout
+        self._table = _Table(layout, [None] * layout.shards)
+        self._before = layout.shards
+        """The number of all shards before the last doubling."""
+        self._undivided = set[int]()
+        """The shards that the last doubling has not divided yet, because it goes on or failed."""
         self.places = places
         self.neurons = Neurons()
         self.names: Names = {}
-        self._shards: list[Shard | None] = [None] * layout.shards
         self._pending = Pending()
         self._pieces = 0  # the number of the next piece
         self._head = np.empty(0, np.int64)  # by neuron: its last piece
@@ -56,6 +73,38 @@ class Columns:
         self._name_bytes = 0
         self.renamed = 0
         """A counter of how often a known word's text was replaced."""
+
+    @property
+    def layout(self) -> Layout:
+        """The layout, which maps each row to a shard."""
+        return self._table.layout
+
+    @property
+    def _shards(self) -> list[Shard | None]:
+        return self._table.shards
+
+    def double(self, layout: Layout) -> None:
+        """Divide all shards, so that they are those of a layout with more of them."""
+        self.merge_all()
+        self._before = self.layout.shards
+        held = [number for number, shard in enumerate(self._shards) if shard is not None]
+        self._undivided.update(held)
+        self._table = _Table(layout, self._shards * (layout.shards // self._before))
+        for number in held:
+            self._divide(number)
+
+    def _divide(self, number: int) -> None:
+        """Divide a shard of the former layout; afterwards, each part is a shard of its own."""
+        shard = self._shards[number]
+        if shard is not None:
+            concept, feature = self.neurons.concept, self.neurons.feature
+            of = self.layout.shards_of(concept[shard.neuron], feature[shard.neuron])
+            part_of = of.astype(np.int64) // self._before
+            parts = list(split(shard, part_of, self.layout.shards // self._before))
+            for part in parts:
+                self._row[part.neuron] = np.arange(part.rows)
+            self._shards[number :: self._before] = parts  # all at once
+        self._undivided.discard(number)
 
     def hold(self, number: int) -> None:
         """Begin to hold a shard, which is empty."""
@@ -147,6 +196,8 @@ class Columns:
 
     def merge(self, number: int) -> Shard | None:
         """Merge a shard's pending pieces into it; return the shard, or None if it is not held."""
+        if self._undivided and number % self._before in self._undivided:
+            self._divide(number % self._before)
         shard = self._shards[number]
         if shard is not None and shard.floor < self._pieces:
             self._shards[number] = shard = self._merged(number, shard)
@@ -163,29 +214,37 @@ class Columns:
         number = self.neurons.find(*neuron)
         if number is None or number >= len(self._head):
             return None
-        shard_number = self.layout.shard_of(*neuron)
         while True:
             piece = int(self._head[number])
             pending = self._pending
-            shard = self._shards[shard_number]
+            layout, shards = table = self._table
+            shard_number = layout.shard_of(*neuron)
+            shard = shards[shard_number]
             row = int(self._row[number])
             if shard is None:
                 return None
             if row >= shard.rows:
                 row = _NO_ROW  # the row is newer than this version of the shard
             if row == _NO_ROW:
-                same = self._shards[shard_number] is shard
+                same = self._table is table and shards[shard_number] is shard
             else:
                 same = shard.plain.neuron[row] == number
             if same:
                 return self._row_at(neuron, number, shard, row, pending, piece)
-            # else retry: the shard was dropped meanwhile, and perhaps held again
+            # else retry: the shard was divided meanwhile, or dropped, and perhaps held again
 
     def features(self, concept: int, most: int) -> Ids:
         """Return up to `most` features of a column's rows here, the most frequent first.
 
         Occurrences that are not merged yet do not count. A few of the rows may be gone by now.
         """
+        while True:
+            found = self._features_at_once(concept, most)
+            if found is not None:
+                return found
+
+    def _features_at_once(self, concept: int, most: int) -> Ids | None:
+        """Return a column's most frequent features; None if a shard was divided meanwhile."""
         known = min(len(self._head), len(self.neurons))
         number = np.flatnonzero(self.neurons.concept[:known] == np.uint64(concept))
         row = self._row[number]
@@ -193,11 +252,14 @@ class Columns:
         number, row = number[here], row[here]
         feature = self.neurons.feature[number]
         count = np.zeros(len(number), np.int64)
-        of = self.layout.shards_of(np.full(len(number), concept, np.uint64), feature)
+        layout, shards = self._table
+        of = layout.shards_of(np.full(len(number), concept, np.uint64), feature)
         for at in set(of.tolist()):
-            shard = self._shards[at]
+            shard = shards[at]
             if shard is not None:
                 merged = np.flatnonzero((of == at) & (row != _NO_ROW) & (row < shard.rows))
+                if not np.array_equal(shard.neuron[row[merged]], number[merged]):
+                    return None
                 count[merged] = shard.count[row[merged]]
         order = np.lexsort((feature, -count))
         found: Ids = feature[order[:most]]
@@ -211,7 +273,8 @@ class Columns:
         found = 0
         for neuron in zip(concept.tolist(), feature.tolist(), strict=True):
             number = self.neurons.find(*neuron)
-            shard = self._shards[self.layout.shard_of(*neuron)]
+            layout, shards = self._table
+            shard = shards[layout.shard_of(*neuron)]
             if shard is None or number is None or number >= len(self._row):
                 continue
             row = int(self._row[number])
@@ -240,15 +303,18 @@ class Columns:
                 return rows
 
     def _rows_at_once(self, concept: Ids, feature: Ids) -> Sheaf | None:
-        """Return neurons' rows; None if a shard was dropped meanwhile, and perhaps held again."""
+        """Return neurons' rows; None if a shard was divided or dropped meanwhile."""
         number = self.neurons.look_up(concept, feature)
         head = self._head
         number = np.unique(number[number < len(head)])
-        of = self.layout.shards_of(self.neurons.concept[number], self.neurons.feature[number])
+        table = self._table
+        of = table.layout.shards_of(self.neurons.concept[number], self.neurons.feature[number])
         by_shard = of.argsort(kind="stable")  # locality: read one shard after the other
         number, of = number[by_shard], of[by_shard]
         # Load heads, then batches, then shards, so that no piece is missed while a writer merges.
-        heads, pending, shards = head[number].tolist(), self._pending, list(self._shards)
+        heads, pending, shards = head[number].tolist(), self._pending, list(table.shards)
+        if self._table is not table:
+            return None
         rows = self._row[number].tolist()
         found = Found(self.places)
         for neuron, piece, row, n in zip(number.tolist(), heads, rows, of.tolist(), strict=True):
@@ -257,7 +323,10 @@ class Columns:
                 continue
             if row >= shard.rows:
                 row = _NO_ROW  # noqa: PLW2901  (newer than this version of the shard)
-            same = shard.plain.neuron[row] == neuron if row != _NO_ROW else self._shards[n] is shard
+            if row != _NO_ROW:
+                same = shard.plain.neuron[row] == neuron
+            else:
+                same = self._table is table and table.shards[n] is shard
             if not same:
                 return None
             found.take(neuron, shard, row, pending, piece)
