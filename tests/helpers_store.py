@@ -112,7 +112,7 @@ def names_of(lessons: Iterable[Lesson]) -> dict[int, str]:
 
 
 def plain_store(layout: Layout, retain: bool = False) -> plain.Store:
-    return plain.Store(lambda neuron: layout.shard_of(*neuron), retain)
+    return plain.Store(lambda neuron: layout.shard_of(*neuron), retain, layout.shards)
 
 
 def chunks_of(store: Store, shard: int, jobs: Iterable[bytes] = JOBS) -> frozenset[plain.Chunk]:

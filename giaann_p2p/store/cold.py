@@ -5,6 +5,11 @@ own, `cold-00012` for shard 12: a header, a record that describes the copy, the 
 an end mark. The file gets its name only when it is complete and synced, so after a crash a copy is
 whole or absent. Listing the copies reads the first record of each file, never the content.
 
+If a shard is divided, its copy becomes that of each part, until all parts have newer copies or are
+forgotten. The name of a file tells how often the layout had been doubled when it was written: after
+one doubling, it is `cold-00012-1`. The copy of a part that was forgotten alone may reappear when
+the store is opened again.
+
 A copy never changes. To renew one, the store adopts its content, catches up with the shard's
 owners, and writes a new copy.
 """
@@ -15,6 +20,7 @@ import re
 from collections.abc import Iterable, Mapping
 
 import msgspec
+import numpy as np
 
 from giaann_p2p.errors import DamagedError, DiskError, StoreError
 from giaann_p2p.plain_faults import fault_of
@@ -31,10 +37,11 @@ from giaann_p2p.store.disk.record import (
     head_of,
     size_of,
 )
-from giaann_p2p.store.layout import MOST_SHARDS
+from giaann_p2p.store.layout import MOST_SHARDS, Layout
 from giaann_p2p.store.records import Kind, content_of, content_record, promised_digest
+from giaann_p2p.store.update import rows_for
 
-_NAME = re.compile(r"cold-(\d{5,})")
+_NAME = re.compile(r"cold-(\d{5,})(?:-(\d{1,2}))?")
 _UNFINISHED = ".new"
 _UNFINISHED_NAME = re.compile(_NAME.pattern + re.escape(_UNFINISHED))
 _ABOUT, _END = 16, 254
@@ -49,10 +56,13 @@ class Cold(msgspec.Struct, frozen=True):
     shard: int
     chunks: Applied
     connections: int
+    """The number of connections; if the shard was divided since, about its part of them."""
     since: float
     """The time at which the shard left memory, in seconds since 1970."""
     nbytes: int
-    """The size of the cold copy's file in bytes."""
+    """The size of the cold copy's file in bytes, or about the shard's part of it."""
+    file: str
+    """The name of the file."""
 
 
 class _About(msgspec.Struct, array_like=True):
@@ -68,12 +78,14 @@ class ColdRoom:
     Invariant: `copies` has exactly the copies whose files are complete and readable.
     """
 
-    def __init__(self, files: Files | None, identity: bytes, limits: Limits) -> None:
+    def __init__(
+        self, files: Files | None, identity: bytes, limits: Limits, layout: Layout
+    ) -> None:
         """Find the cold copies among a store's files.
 
         `files` is None for a store in memory, which cannot keep cold copies.
         """
-        self._files, self._limits = files, limits
+        self._files, self._limits, self._layout = files, limits, layout
         self._identity = hashlib.blake2b(b"cold\0" + identity, digest_size=16).digest()
         self.changes = 0
         """A counter that grows whenever `copies` changes."""
@@ -97,30 +109,49 @@ class ColdRoom:
         """The size of all cold copies on the disk, in bytes."""
         return sum(copy.nbytes for copy in self.copies.values())
 
-    def put(self, held: Content, since: float) -> None:
+    def double(self, layout: Layout) -> None:
+        """Let each copy be that of all parts into which its shard is divided in a layout."""
+        before, self._layout = self._layout, layout
+        self._are_now(_parts_of(self.copies.values(), before, layout))
+
+    def put(self, held: Content, since: float, layout: Layout) -> None:
         """Write a cold copy of one shard durably; it replaces an older copy of the shard.
 
-        `since`: the time at which the shard left memory, in seconds since 1970.
+        `since`: the time at which the shard left memory, in seconds since 1970. `layout`: that to
+        which the shard belongs.
         """
         files = self._disk()
         (shard,) = held.shards.tolist()
         about = _About(shard, held.applied[0].to_bytes(), held.delta.connections, since)
         records = [(_ABOUT, msgspec.msgpack.encode(about)), (Kind.CONTENT, content_record(held))]
-        size = self._write(files, name_of(shard), shard, records)
-        copy = Cold(shard, held.applied[0], held.delta.connections, since, size)
-        self._are_now({**self.copies, shard: copy})
+        name, header = name_of(shard, layout.doublings), self._wanted(shard, layout.doublings)
+        size = self._write(files, name, header, records)
+        copy = Cold(shard, held.applied[0], held.delta.connections, since, size, name)
+        unused = self._are_now({**self.copies, **_parts_of([copy], layout, self._layout)})
+        with contextlib.suppress(OSError):  # an older copy does no harm
+            for old in unused:
+                files.remove(old)
 
     def content(self, shard: int) -> Content:
         """Return the content of a shard's cold copy.
 
         DamagedError if it does not match the digest that was written with it.
         """
-        files, name = self._disk(), name_of(shard)
+        copy = self.copies.get(shard)
+        held = self._read(copy.file if copy else name_of(shard, self._layout.doublings))
+        if copy is None or copy.file == name_of(shard, self._layout.doublings):
+            return held
+        shards = np.array([shard], np.uint16)
+        return Content(shards, held.applied, rows_for(held.delta, shards, self._layout))
+
+    def _read(self, name: str) -> Content:
+        """Return the content of a copy's file, in the layout in which it was written."""
+        files, (shard, _) = self._disk(), _number_of(name)
         try:
             data = files.read(name)
         except OSError as error:
             raise DiskError(f"{files.path(name)}: {error.strerror}") from None
-        found = {record.kind: record for record in self._records(files, name, shard, data)}
+        found = {record.kind: record for record in self._records(files, name, data)}
         held = content_of(found[Kind.CONTENT].payload, self._limits)
         if held.shards.tolist() != [shard] or held.digest != promised_digest(
             found[Kind.CONTENT].payload
@@ -136,10 +167,10 @@ class ColdRoom:
         if not gone:
             return
         files = self._disk()
-        self._are_now({n: copy for n, copy in self.copies.items() if n not in gone})
+        unused = self._are_now({n: copy for n, copy in self.copies.items() if n not in gone})
         try:
-            for shard in gone:
-                files.remove(name_of(shard))
+            for name in unused:
+                files.remove(name)
             files.sync()
         except OSError as error:
             raise DiskError(
@@ -159,12 +190,14 @@ class ColdRoom:
         """Read and verify all cold copies; raise DamagedError for the first damaged one."""
         for name in self.damaged:
             raise DamagedError(f"{self._disk().path(name)} is damaged: it cannot be read")
-        for shard in self.copies:
-            self.content(shard)
+        for name in self._names():
+            self._read(name)
 
-    def _are_now(self, copies: Mapping[int, Cold]) -> None:
-        self.copies = copies
+    def _are_now(self, copies: Mapping[int, Cold]) -> set[str]:
+        """Replace the copies; return the names of the files that are no longer used."""
+        before, self.copies = self.copies, copies
         self.changes += 1
+        return {c.file for c in before.values()} - {c.file for c in copies.values()}
 
     def _disk(self) -> Files:
         if self._files is None:
@@ -172,17 +205,21 @@ class ColdRoom:
         return self._files
 
     def _found(self) -> dict[int, Cold]:
-        found = {}
+        found = dict[int, Cold]()
         for name in self._names():
             try:
-                copy = self._about(self._disk(), name)
-                found[copy.shard] = copy
+                copy, doublings = self._about(self._disk(), name), _number_of(name)[1]
+                if doublings <= self._layout.doublings:  # else a crash undid the doubling
+                    made_in = self._layout.doubled(doublings)
+                    found |= _parts_of([copy], made_in, self._layout)
             except (DamagedError, OSError):
                 self.damaged.append(name)
         return found
 
     def _names(self) -> list[str]:
-        return [n for n in self._files.names() if _NAME.fullmatch(n)] if self._files else []
+        """Return the names of all copies' files, those of the latest layouts last."""
+        names = [n for n in self._files.names() if _NAME.fullmatch(n)] if self._files else []
+        return sorted(names, key=lambda name: _number_of(name)[::-1])
 
     def _about(self, files: Files, name: str) -> Cold:
         """Read the description of a cold copy from the start of its file."""
@@ -190,7 +227,7 @@ class ColdRoom:
         head = head_of(start[HEADER_SIZE : HEADER_SIZE + HEAD_SIZE])
         if head is not None and HEADER_SIZE + size_of(head.length) > len(start):
             start = files.read(name, HEADER_SIZE + size_of(head.length))
-        header = self._header(files, name, start, int(name.rpartition("-")[2]))
+        header = self._header(files, name, start)
         record = header.find(memoryview(start), HEADER_SIZE)
         if record is None or record.kind != _ABOUT:
             raise DamagedError(f"{files.path(name)} is damaged at byte {HEADER_SIZE}")
@@ -201,27 +238,31 @@ class ColdRoom:
         if about.shard != header.number or about.shard >= MOST_SHARDS:
             raise DamagedError(f"{files.path(name)} is damaged: it describes another shard")
         chunks = Applied.from_bytes(about.chunks)
-        return Cold(about.shard, chunks, about.connections, about.since, files.size(name))
+        return Cold(about.shard, chunks, about.connections, about.since, files.size(name), name)
 
-    def _header(self, files: Files, name: str, data: bytes, shard: int) -> Header:
-        wanted = Header(self._identity, shard, 0)
+    def _wanted(self, shard: int, doublings: int) -> Header:
+        return Header(self._identity, shard, doublings)
+
+    def _header(self, files: Files, name: str, data: bytes) -> Header:
         try:
             found = Header.unpacked(data[:HEADER_SIZE])
         except ValueError as error:
             raise DamagedError(f"{files.path(name)} is damaged at byte 0: {error}") from None
-        if found != wanted:
+        if found != self._wanted(*_number_of(name)):
             raise DamagedError(f"{files.path(name)} belongs to another store or was renamed")
         return found
 
-    def _records(self, files: Files, name: str, shard: int, data: bytes) -> list[Record]:
-        header, at = self._header(files, name, data, shard), HEADER_SIZE
+    def _records(self, files: Files, name: str, data: bytes) -> list[Record]:
+        header, at = self._header(files, name, data), HEADER_SIZE
         found = list(header.records(memoryview(data)))
         at = behind(found[-1]) if found else HEADER_SIZE
         if [record.kind for record in found] != [_ABOUT, Kind.CONTENT, _END] or at != len(data):
             raise DamagedError(f"{files.path(name)} is damaged at byte {at:,}")
         return found
 
-    def _write(self, files: Files, name: str, shard: int, records: list[tuple[int, bytes]]) -> int:
+    def _write(
+        self, files: Files, name: str, header: Header, records: list[tuple[int, bytes]]
+    ) -> int:
         """Write a file, and rename it once it is synced; return its size in bytes.
 
         A failed write leaves no file behind.
@@ -230,7 +271,7 @@ class ColdRoom:
         try:
             if unfinished in files.names():
                 files.remove(unfinished)
-            file, header = files.create(unfinished), Header(self._identity, shard, 0)
+            file = files.create(unfinished)
             try:
                 file.write(header.packed())
                 for kind, payload in [*records, (_END, b"")]:
@@ -251,6 +292,22 @@ class ColdRoom:
             ) from None
 
 
-def name_of(shard: int) -> str:
-    """Return the file name of a shard's cold copy."""
-    return f"cold-{shard:05d}"
+def name_of(shard: int, doublings: int = 0) -> str:
+    """Return the file name of a shard's cold copy, written after so many doublings."""
+    return f"cold-{shard:05d}-{doublings}" if doublings else f"cold-{shard:05d}"
+
+
+def _number_of(name: str) -> tuple[int, int]:
+    """Return the shard and the doublings in the file name of a cold copy."""
+    shard, doublings = _NAME.fullmatch(name).groups()  # type: ignore[union-attr]
+    return int(shard), int(doublings or 0)
+
+
+def _parts_of(copies: Iterable[Cold], before: Layout, after: Layout) -> dict[int, Cold]:
+    """Return by shard the copies of all parts into which a later layout divides some copies."""
+    times, found = after.shards // before.shards, dict[int, Cold]()
+    for copy in copies:
+        connections, nbytes = (-(-n // times) for n in (copy.connections, copy.nbytes))
+        for shard in range(copy.shard, after.shards, before.shards):
+            found[shard] = Cold(shard, copy.chunks, connections, copy.since, nbytes, copy.file)
+    return found

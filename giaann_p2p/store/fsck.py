@@ -72,9 +72,8 @@ def _problems(files: Files) -> Iterator[str]:
         yield f"{files.path(problem.file)} is damaged at byte {problem.offset:,}: {problem.what}"
     try:
         _check_sums(files, parameters)
-        ColdRoom(
-            files, parameters.identity, StoreState(parameters.spec, parameters.layout).limits
-        ).check()
+        limits = StoreState(parameters.spec, parameters.layout).limits
+        ColdRoom(files, parameters.identity, limits, parameters.layout).check()
         if not found:
             seen(files, parameters)
     except GiaannError as error:

@@ -20,7 +20,7 @@ from giaann_p2p.store.layout import Layout
 NAME = "store.json"
 _NEW = NAME + ".new"
 FORMAT = 3
-_LEFT = re.compile(r"(log|snapshot|cold)-\d+(\.new)?")
+_LEFT = re.compile(r"(log|snapshot|cold)-\d+(-\d+)?(\.new)?")
 
 
 class StoreParameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -15,7 +15,7 @@ from giaann_p2p.store.disk.record import Place
 from giaann_p2p.store.disk.replay import file_numbers
 from giaann_p2p.store.layout import Shards
 from giaann_p2p.store.opening import Disk
-from giaann_p2p.store.records import Kind, content_record, note_record, shards_record
+from giaann_p2p.store.records import Kind, content_record, double_record, note_record, shards_record
 from giaann_p2p.store.state import StoreState
 from giaann_p2p.store.undisturbed import undisturbed
 
@@ -37,7 +37,9 @@ class Journal:
         write."""
         self._state, self._disk, self._clock = state, disk, clock
         self._sealed = sealed  # the reason why writes are refused; empty if they are accepted
-        self._snapshotting = threading.RLock()
+        self.snapshotting = threading.RLock()
+        """Held while a snapshot is written, and taken before `lock`. A doubling takes it, too, so
+        that a snapshot has the shards of one layout only."""
         self._snapshot_size = snapshot.size(disk.files) if disk else 0
         self._first = (disk and snapshot.newest(disk.files)) or 1  # first log file to replay
         numbers = file_numbers(disk.files) if disk else []
@@ -50,7 +52,7 @@ class Journal:
     def close(self) -> None:
         """Refuse further writes, and close the log; a snapshot in progress is aborted."""
         self._sealed = self._sealed or "this store is closed"
-        with self._snapshotting, self.lock:
+        with self.snapshotting, self.lock:
             if self._disk:
                 self._disk.log.close()
 
@@ -102,7 +104,7 @@ class Journal:
         if self._disk is None:
             return
         files, log = self._disk.files, self._disk.log
-        with self._snapshotting:
+        with self.snapshotting:
             with self.lock, undisturbed():
                 self.check()
                 number = log.roll()
@@ -123,6 +125,9 @@ class Journal:
                 self._forget()
 
     def _records(self, notes: dict[str, bytes], shards: Shards) -> Iterator[tuple[int, bytes]]:
+        layout = self._state.columns.layout
+        if layout.doublings:
+            yield Kind.DOUBLE, double_record(layout.shards)
         yield Kind.HOLD, shards_record(shards.tolist())
         for key, value in notes.items():
             yield Kind.NOTE, note_record(key, value)

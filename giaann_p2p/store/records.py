@@ -16,6 +16,7 @@ from giaann_p2p.store.content import Content
 from giaann_p2p.store.layout import MOST_SHARDS, Shards
 
 T = TypeVar("T")
+_Number = Annotated[int, msgspec.Meta(ge=1, le=MOST_SHARDS)]
 _Shard = Annotated[int, msgspec.Meta(ge=0, lt=MOST_SHARDS)]
 
 
@@ -28,6 +29,7 @@ class Kind(IntEnum):
     CONTENT = 4
     NOTE = 5
     RELEASE = 6
+    DOUBLE = 7
 
 
 class _ContentHead(msgspec.Struct, array_like=True):
@@ -103,6 +105,16 @@ def shards_record(shards: Iterable[int]) -> bytes:
 def shards_of(record: memoryview) -> list[int]:
     """Decode shard numbers from a record that `shards_record` encoded."""
     return _decoded(record, list[_Shard])
+
+
+def double_record(shards: int) -> bytes:
+    """Encode the number of shards after a doubling as a record."""
+    return msgspec.msgpack.encode(shards)
+
+
+def doubled_to(record: memoryview) -> int:
+    """Decode the number of shards from a record that `double_record` encoded."""
+    return _decoded(record, _Number)
 
 
 def release_record(job: bytes, chunks: BitMap, shards: Shards) -> bytes:

@@ -3,8 +3,11 @@
 import contextlib
 from collections.abc import Iterable
 
+import numpy as np
+
 from giaann_p2p.errors import DamagedError, DiskError, UsageError
 from giaann_p2p.store import snapshot
+from giaann_p2p.store.archive import Archive
 from giaann_p2p.store.disk.files import Files
 from giaann_p2p.store.disk.heads import heads
 from giaann_p2p.store.disk.log import Log
@@ -14,10 +17,11 @@ from giaann_p2p.store.disk.replay import file_name, file_numbers, missing, recor
 from giaann_p2p.store.disk.sync import Sync
 from giaann_p2p.store.home import StoreParameters
 from giaann_p2p.store.kept import Kept, kept_of
-from giaann_p2p.store.records import Kind, released, shards_of
+from giaann_p2p.store.layout import Layout
+from giaann_p2p.store.records import Kind, doubled_to, released, shards_of
 from giaann_p2p.store.spare import Spare
 from giaann_p2p.store.state import StoreState
-from giaann_p2p.store.update import head_size, update_head
+from giaann_p2p.store.update import doublings_of, head_size, update_head
 
 
 def recovered(
@@ -77,21 +81,41 @@ def _restored(files: Files, parameters: StoreParameters) -> tuple[StoreState, in
 
 
 def _look_through(state: StoreState, files: Files, parameters: StoreParameters, first: int) -> None:
-    """Index the deltas in log files older than the newest snapshot; skip what is damaged."""
-    most = head_size(parameters.layout.shards)
+    """Index the deltas in log files older than the newest snapshot; skip what is damaged.
+
+    Their shards become those of the snapshot's layout. A doubling that is not found because of
+    damage is known from the next update at the latest.
+    """
+    layout, written = state.columns.layout, parameters.layout
+    most = head_size(layout.shards)
     for number in file_numbers(files):
         if number < first:
             with contextlib.suppress(DamagedError, DiskError):
                 for found in heads(files, parameters.identity, number, most):
                     if found.kind == Kind.UPDATE:
-                        head = update_head(found.start)
-                        state.archive.add(Kept(*head, found.size, found.place))
-                    elif found.kind in (Kind.DROP, Kind.RELEASE):
+                        job, chunk, shards = update_head(found.start)
+                        written = layout.doubled(doublings_of(found.start))
+                        shards = written.cover(shards, layout)
+                        state.archive.add(Kept(job, chunk, shards, found.size, found.place))
+                    elif found.kind in (Kind.DROP, Kind.RELEASE, Kind.DOUBLE):
                         record = record_at(files, parameters.identity, found.place, found.size)
-                        if found.kind == Kind.DROP:
-                            state.archive.drop(shards_of(record.payload))
-                        else:
-                            state.archive.release(*released(record.payload))
+                        written = _let_go(state.archive, record, written, layout)
+
+
+def _let_go(archive: Archive, record: Record, written: Layout, layout: Layout) -> Layout:
+    """Apply an old record that is no update to the archive; return the layout after it.
+
+    `written`: the layout that the record's shards belong to. `layout`: that of the archive's.
+    """
+    if record.kind == Kind.DOUBLE:
+        return written.with_shards(doubled_to(record.payload))
+    if record.kind == Kind.DROP:
+        dropped = np.array(sorted(shards_of(record.payload)), np.uint16)
+        archive.drop(written.cover(dropped, layout).tolist())
+    else:
+        job, chunks, shards = released(record.payload)
+        archive.release(job, chunks, written.cover(shards, layout))
+    return written
 
 
 def _replay(

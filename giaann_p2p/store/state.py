@@ -6,8 +6,10 @@
     CONTENT   set the content of shards, with the chunks that it is the sum of
     NOTE      set the caller's value of a key
     RELEASE   stop archiving the deltas of some chunks for some shards
+    DOUBLE    divide all shards, so that there is the given number of them
 
 A log is a sequence of these records, and so is a snapshot, which has one CONTENT for each shard.
+The shards that a record names are those of the layout at its place in the log.
 Each shard has a set of applied chunks beside its content, and applies no chunk twice. So replay is
 idempotent, even for records whose effect a snapshot already includes.
 """
@@ -25,13 +27,13 @@ from giaann_p2p.store.applied import WITHDRAWN, Applied
 from giaann_p2p.store.archive import Archive
 from giaann_p2p.store.codec.parcel import Limits
 from giaann_p2p.store.content import Content, by_shard
-from giaann_p2p.store.layout import Layout, Shards
+from giaann_p2p.store.layout import MOST_SHARDS, Layout, Shards
 from giaann_p2p.store.ledger import Ledger
 from giaann_p2p.store.memory.columns import Columns
 from giaann_p2p.store.memory.content import content
 from giaann_p2p.store.memory.places import Places
 from giaann_p2p.store.memory.shard import Shard
-from giaann_p2p.store.records import Kind, content_of, noted, released, shards_of
+from giaann_p2p.store.records import Kind, content_of, doubled_to, noted, released, shards_of
 from giaann_p2p.store.undisturbed import undisturbed
 from giaann_p2p.store.union import Recall, beyond, united, withdrawn
 from giaann_p2p.store.update import Update, check_delta, cut, update_of
@@ -98,6 +100,14 @@ class StoreState:
                 most = self.columns.layout.shards - 1
                 raise UsageError(f"there is no shard {number}; they are numbered 0 to {most}")
 
+    def check_doubling(self, shards: int) -> None:
+        """Raise UsageError if the number of shards cannot be doubled until it is the given one."""
+        now = self.columns.layout.shards
+        if not now < shards <= MOST_SHARDS or shards & (shards - 1):
+            raise UsageError(
+                f"{now} shards are doubled to a power of two up to {MOST_SHARDS}, not to {shards}"
+            )
+
     def drop(self, shards: Iterable[int]) -> None:
         """Stop holding shards: remove their content, applied chunks and archived deltas."""
         gone = [number for number in shards if number in self.ledger]
@@ -105,6 +115,14 @@ class StoreState:
             self.ledger.drop(number)
             self.columns.drop(number)
         self.archive.drop(gone)
+
+    def double(self, shards: int) -> None:
+        """Divide all shards, so that their number becomes the given one, which must be larger."""
+        before = self.columns.layout.shards
+        layout = self.columns.layout.with_shards(shards)
+        self.columns.double(layout)
+        self.ledger.double(shards // before)
+        self.archive.double(before, shards)
 
     def planned(self, updates: Iterable[Update]) -> list[Shards]:
         """Return for each update the shards to which it is new.
@@ -269,6 +287,9 @@ class StoreState:
             self.drop(shards_of(payload))
         elif kind == Kind.RELEASE:
             self.archive.release(*released(payload))
+        elif kind == Kind.DOUBLE:
+            self.check_doubling(shards := doubled_to(payload))
+            self.double(shards)
         else:
             raise DamagedError(f"a record has kind {kind}, which this version does not know")
 

@@ -6,7 +6,7 @@ but never a part of one. Reading rows takes no lock: any thread may read while a
 """
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
@@ -17,15 +17,11 @@ from pyroaring import BitMap
 
 from giaann_p2p.errors import UsageError
 from giaann_p2p.model.delta import Delta
-from giaann_p2p.model.digest import added
-from giaann_p2p.model.rows import Answer, Question, noun_rows
-from giaann_p2p.model.sequence import Ids, Names
 from giaann_p2p.model.spec import ModelSpec
 from giaann_p2p.store import home
 from giaann_p2p.store.applied import Applied
 from giaann_p2p.store.budget import Budget
-from giaann_p2p.store.codec.parcel import Limits, encode
-from giaann_p2p.store.codec.sheaf import encode as encode_sheaf
+from giaann_p2p.store.codec.parcel import encode
 from giaann_p2p.store.cold import ColdRoom
 from giaann_p2p.store.content import Content
 from giaann_p2p.store.deltas import Deltas
@@ -35,17 +31,17 @@ from giaann_p2p.store.journal import Journal
 from giaann_p2p.store.kept import KEPT_BYTES, Kept, kept_of
 from giaann_p2p.store.layout import Layout, Shards
 from giaann_p2p.store.memory.heap import give_back
-from giaann_p2p.store.nouns import Noun, nouns
 from giaann_p2p.store.opening import Disk, looked_at, opened
+from giaann_p2p.store.reads import StoreReads
 from giaann_p2p.store.records import (
     Kind,
     content_record,
+    double_record,
     note_record,
     release_record,
     shards_record,
 )
 from giaann_p2p.store.state import StoreState
-from giaann_p2p.store.statistics import Statistics, statistics
 from giaann_p2p.store.undisturbed import undisturbed
 from giaann_p2p.store.update import (
     Parcel,
@@ -58,7 +54,7 @@ from giaann_p2p.store.update import (
 from giaann_p2p.store.withdrawal_split import UpdatePart, as_it_came, by_update, released_at_once
 
 
-class Store:
+class Store(StoreReads):
     """A store of shards, in memory and perhaps on a disk; made by `in_memory`, `at` or `open`."""
 
     def __init__(
@@ -70,14 +66,15 @@ class Store:
         retain: bool = False,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._state, self._disk, self._budget = state, disk, budget
+        self._journal = Journal(state, disk, sealed, clock)
+        super().__init__(state, self._journal.lock)
+        self._disk, self._budget = disk, budget
         files, identity = (disk.files, disk.identity) if disk else (None, b"")
-        self.cold = ColdRoom(files, identity, state.limits)
+        self.cold = ColdRoom(files, identity, state.limits, state.columns.layout)
         """Cold copies: files of shards that have left memory."""
         self.cold.tidy()
         self._retain = retain
         self._deltas = Deltas(state, disk)
-        self._journal = Journal(state, disk, sealed, clock)
         self._held = ExitStack()
 
     @classmethod
@@ -171,66 +168,6 @@ class Store:
         finally:
             self._held.close()
 
-    @property
-    def spec(self) -> ModelSpec:
-        """The parameters of the model that the store was created for."""
-        return self._state.spec
-
-    @property
-    def layout(self) -> Layout:
-        """The layout, which maps each row to a shard."""
-        return self._state.columns.layout
-
-    @property
-    def limits(self) -> Limits:
-        """The limits on the size of parcels that this store decodes."""
-        return self._state.limits
-
-    @property
-    def shards(self) -> Shards:
-        """The shards that are held, ascending."""
-        return self._state.shards
-
-    @property
-    def nbytes(self) -> int:
-        """The approximate memory that the store takes, in bytes."""
-        return self._state.nbytes
-
-    @property
-    def used(self) -> int:
-        """The bytes that count against the budget, with a reserve for merging the largest shard."""
-        return Budget.used(self._state)
-
-    @property
-    def notes(self) -> dict[str, bytes]:
-        """A copy of the notes that callers have set, by key."""
-        return dict(self._state.notes)
-
-    def read(self, question: Question) -> Answer:
-        """Return the rows of the question's neurons, in order; None for a neuron without one."""
-        if question.frequent:
-            return noun_rows(self.nouns(frequent=question.frequent), question.frequent)
-        return [self._state.columns.row(neuron) for neuron in question.neurons]
-
-    def rows(self, concept: Ids, feature: Ids) -> bytes:
-        """Return the rows of some neurons as a sheaf; neurons without a row here are left out."""
-        rows = self._state.columns.rows(concept, feature)
-        return encode_sheaf(rows, self.spec.branches, self.spec.segments)
-
-    def connections_of(self, concept: Ids, feature: Ids) -> int:
-        """Return how many connections some neurons have, without connections not merged yet."""
-        return self._state.columns.connections_of(concept, feature)
-
-    def features(self, concept: int, most: int) -> Ids:
-        """Return up to `most` features of a column's rows here, the most frequent first."""
-        return self._state.columns.features(concept, most)
-
-    def applied(self, shard: int, job: bytes) -> BitMap:
-        """Return the chunks of a job that a shard has applied; none if the shard is not held."""
-        with self._journal.lock:
-            ledger = self._state.ledger
-            return ledger.of(shard).of(job).copy() if shard in ledger else BitMap()
-
     def apply(self, updates: Sequence[Update]) -> list[Shards]:
         """Apply chunks or withdrawals durably; return for each the shards to which it was new.
 
@@ -294,45 +231,36 @@ class Store:
                 with self._journal.logged([(Kind.DROP, shards_record(old))]):
                     self._state.drop(old)
 
-    def content(self, *shards: int) -> Content:
-        """Return the current content of the given shards, without shards that are not held."""
-        with self._journal.lock:
-            captured = self._state.capture(shards)
-        return self._state.content(captured)
+    def double(self, shards: int) -> None:
+        """Divide all shards durably, so that there are `shards` of them in the whole swarm.
 
-    def statistics(self, *shards: int) -> Statistics:
-        """Return statistics of some shards; without arguments, of all held shards."""
-        with self._journal.lock:
-            captured = self._state.capture(shards or self.shards.tolist())
-        return statistics(captured)
-
-    def nouns(self, *shards: int, frequent: int = 0) -> list[Noun]:
-        """Return the nouns that some shards hold, or all held shards, in the order of names.
-
-        With `frequent`, these are only so many of the most frequent.
+        UsageError unless that is a power of two, and more than now; nothing is done for the present
+        number. Each part of a shard that is held is held, and has applied the same chunks. A
+        snapshot that is being written is waited for. Readers go on meanwhile, other calls wait.
         """
-        with self._journal.lock:
-            captured = self._state.capture(shards or self.shards.tolist())
-        return nouns(captured, frequent)
-
-    def names(self) -> Names:
-        """Return the text of every word that names a row in this store, by word id."""
-        with self._journal.lock:
-            return dict(self._state.columns.names)
+        for number in self.shards.tolist():  # merge most of it while other threads may write
+            with self._journal.lock:
+                self._state.capture([number])
+        with self._journal.snapshotting, self._journal.lock:
+            self._journal.check()
+            if shards == self.layout.shards:
+                return
+            self._state.check_doubling(shards)
+            with self._journal.logged([(Kind.DOUBLE, double_record(shards))]):
+                self._state.double(shards)
+                self.cold.double(self.layout)
 
     def cool(self, shard: int, now: float) -> None:
         """Write a cold copy of a shard's current content; the shard also stays in memory."""
-        held = self.content(shard)
+        with self._journal.lock:
+            captured, layout = self._state.capture([shard]), self.layout
+        held = self._state.content(captured)
         if len(held.shards):
-            self.cold.put(held, now)
+            self.cold.put(held, now, layout)
 
     def thaw(self, shard: int) -> None:
         """Merge the content of a shard's cold copy into the store; the copy stays on the disk."""
         self.adopt(self.cold.content(shard))
-
-    def size_of(self, shard: int) -> int:
-        """Return the number of connections in a shard, without connections not merged yet."""
-        return self._state.columns.size_of(shard)
 
     def adopt(self, *held: Content) -> None:
         """Merge the content of shards from elsewhere into the store durably: all of it, or nothing.
@@ -344,9 +272,11 @@ class Store:
         shards = [shard for one in held for shard in one.shards.tolist()]
         if len(set(shards)) < len(shards):
             raise UsageError("each shard may be given only once")
-        ahead = self._recalled_for(held)
+        layout, ahead = self._recalled_for(held)
         with self._journal.lock:
             self._journal.check()
+            if layout is not self.layout:
+                ahead = {}  # they are of shards that were divided meanwhile
             united = [
                 self._state.united(one, lambda *of: ahead.get(of) or self._deltas.of(*of))
                 for one in held
@@ -409,17 +339,17 @@ class Store:
         record that is not what was written; the record is then discarded, so the next call does
         not raise the error for it again.
         """
-        found = self._found(job, chunk, shards)
+        found, layout = self._found(job, chunk, shards)
         updates = [(update_of(record, self.limits), asked) for asked, record in found]
-        return [cut(update, asked, self.layout) for update, asked in updates]
+        return [cut(update, asked, layout) for update, asked in updates]
 
     def parcels(self, job: bytes, chunk: int, shards: Iterable[int]) -> list[Parcel]:
         """Return a chunk's retained delta like `recall`, but as parcels.
 
         A record that is for just the wanted shards is passed on without unpacking it.
         """
-        found = self._found(job, chunk, shards)
-        return [parcel_of(one, asked, self.limits, self.layout) for asked, one in found]
+        found, layout = self._found(job, chunk, shards)
+        return [parcel_of(one, asked, self.limits, layout) for asked, one in found]
 
     def remembered(self, job: bytes, chunk: int, shards: Iterable[int]) -> list[Parcel]:
         """Return a chunk's parcels for some shards: retained, or released but still cached."""
@@ -436,10 +366,10 @@ class Store:
         Released deltas may reappear after a restart, if their records were moved or damaged.
         """
         archive = self._state.archive
-        of = range(self.layout.shards) if shards is None else shards
-        numbers = np.unique(np.fromiter(of, np.uint16))
         with self._journal.lock:
             self._journal.check()
+            of = range(self.layout.shards) if shards is None else shards
+            numbers = np.unique(np.fromiter(of, np.uint16))
             kept = archive.kept(job, BitMap(chunks), numbers)
             if kept:
                 with self._journal.logged([(Kind.RELEASE, release_record(job, kept, numbers))]):
@@ -450,25 +380,6 @@ class Store:
     def archive_bytes(self) -> int:
         """The size of the retained deltas in bytes, on the disk if there is one, else in memory."""
         return self._state.archive.size
-
-    def sets(self, shards: Iterable[int]) -> dict[int, Applied]:
-        """Return the applied chunks of the given shards, without shards that are not held.
-
-        The sets are immutable, and shards with equal sets share one object.
-        """
-        with self._journal.lock:
-            return self._state.ledger.some(shards)
-
-    def digests(self) -> Iterator[tuple[int, int]]:
-        """Yield the number of each held shard, and the digest of its content."""
-        for number in self.shards.tolist():
-            held = self.content(number)
-            if len(held.shards):
-                yield number, held.digest
-
-    def digest(self) -> int:
-        """Return the digest of the whole store: the sum of its shards' digests."""
-        return added(number for _, number in self.digests())
 
     def sync(self) -> None:
         """Sync the log: return once every acknowledged write is on the disk."""
@@ -497,14 +408,22 @@ class Store:
 
     def _found(
         self, job: bytes, chunk: int, shards: Iterable[int]
-    ) -> list[tuple[Shards, memoryview]]:
+    ) -> tuple[list[tuple[Shards, memoryview]], Layout]:
+        """Return a chunk's kept records for some shards, and the layout of these."""
         with self._journal.lock:
-            return self._deltas.records(job, chunk, np.sort(np.fromiter(shards, np.int64)))
+            numbers = np.sort(np.fromiter(shards, np.int64))
+            return self._deltas.records(job, chunk, numbers), self.layout
 
-    def _recalled_for(self, held: Iterable[Content]) -> dict[tuple[int, bytes, int], Delta]:
-        """Recall the deltas that merging this content needs; other threads may write meanwhile."""
+    def _recalled_for(
+        self, held: Iterable[Content]
+    ) -> tuple[Layout, dict[tuple[int, bytes, int], Delta]]:
+        """Recall the deltas that merging this content needs; other threads may write meanwhile.
+
+        Also return the layout when that began.
+        """
         with self._journal.lock:
             self._journal.check()
+            layout = self.layout
             needed = [one for content in held for one in self._state.needed(content)]
         found = {one: self.recall(one[1], one[2], one[:1]) for one in needed}
-        return {one: updates[0].delta for one, updates in found.items() if updates}
+        return layout, {one: updates[0].delta for one, updates in found.items() if updates}

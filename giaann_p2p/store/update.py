@@ -248,7 +248,7 @@ def parcel_of(record: memoryview, shards: Shards, limits: Limits, layout: Layout
 
 def _part(delta: Delta, shards: bytes, layout: Layout) -> bytes:
     """Encode a delta's rows for some shards as a parcel."""
-    return encode(_cut(delta, np.frombuffer(shards, np.uint16), layout))
+    return encode(rows_for(delta, np.frombuffer(shards, np.uint16), layout))
 
 
 _part_again = lru_cache(maxsize=_REMEMBERED)(_part)
@@ -256,13 +256,13 @@ _part_again = lru_cache(maxsize=_REMEMBERED)(_part)
 
 def cut(update: Update, shards: Shards, layout: Layout) -> Update:
     """Cut an update to some of its shards: rows of other shards are removed."""
-    delta = _cut(update.delta, shards, layout)
+    delta = rows_for(update.delta, shards, layout)
     if delta is update.delta:
         return update._replace(shards=shards)
     return Update(update.job, update.chunk, shards, delta)
 
 
-def _cut(delta: Delta, shards: Shards, layout: Layout) -> Delta:
+def rows_for(delta: Delta, shards: Shards, layout: Layout) -> Delta:
     """Return a delta's rows for some shards; the delta itself if it has no other rows."""
     rows = (delta.count > 0) | (delta.lengths > 0)
     chosen = np.zeros(layout.shards, np.bool_)

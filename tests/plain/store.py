@@ -68,8 +68,10 @@ class Shard:
 class Store:
     """Shards of rows, and notes; and for each shard the chunks whose delta is retained."""
 
-    def __init__(self, shard_of: Callable[[Neuron], int], retain: bool = False) -> None:
-        self.shard_of = shard_of
+    def __init__(
+        self, shard_of: Callable[[Neuron], int], retain: bool = False, number: int = 1
+    ) -> None:
+        self.shard_of, self.number = shard_of, number
         self.retain = retain
         self.retained: dict[int, set[Chunk]] = {}
         self.told: dict[Chunk, Rows] = {}
@@ -78,7 +80,7 @@ class Store:
 
     def copy(self) -> "Store":
         """Return the same, to go on with on its own."""
-        other = Store(self.shard_of, self.retain)
+        other = Store(self.shard_of, self.retain, self.number)
         other.retained = {number: set(chunks) for number, chunks in self.retained.items()}
         other.told = dict(self.told)
         other.shards, other.notes = {}, dict(self.notes)
@@ -103,6 +105,16 @@ class Store:
         for number in shards:
             if number in self.shards:
                 del self.shards[number], self.retained[number]
+
+    def double(self, shard_of: Callable[[Neuron], int], number: int) -> None:
+        """Divide each shard s of N into s, s + N and so on, so that there are `number` of them."""
+        before, self.number, self.shard_of = self.number, number, shard_of
+        old, retained = self.shards, self.retained
+        self.shards, self.retained = {}, {}
+        for part in range(number):
+            if whole := old.get(part % before):
+                self.shards[part] = Shard(self.of_shard(part, whole.rows), whole.chunks).copy()
+                self.retained[part] = set(retained[part % before])
 
     def apply(self, chunk: Chunk, shards: Iterable[int], rows: Rows) -> list[int]:
         """Take a chunk in; return the shards to which it was new."""

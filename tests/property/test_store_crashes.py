@@ -43,7 +43,6 @@ LESSONS = lessons(14)
 NAMES = names_of(LESSONS)
 NEURONS = sorted({neuron for one in LESSONS for neuron in one.rows})
 OFTEN = 1 << 30
-RETAIN = [pytest.param(False, id="forgets"), pytest.param(True, id="retains")]
 
 Atom = Callable[[plain.Store], object]
 
@@ -89,10 +88,11 @@ def done(expected: plain.Store, step: Step) -> None:
 
 
 @cache
-def elsewhere(shard: int, *chosen: int) -> tuple[Content, plain.Shard]:
-    """Return what a shard holds in another store."""
-    store, expected = Store.in_memory(SMALL, LAYOUT), plain_store(LAYOUT)
-    for step in (hold(*ALL), apply(*chosen)):
+def elsewhere(count: int, shard: int, *chosen: int) -> tuple[Content, plain.Shard]:
+    """Return what a shard of so many holds in another store."""
+    layout = Layout(shards=count)
+    store, expected = Store.in_memory(SMALL, layout), plain_store(layout)
+    for step in (hold(*range(count)), apply(*chosen, shards=range(count))):
         step.do(store)
         done(expected, step)
     return store.content(shard), expected.shards[shard]
@@ -108,8 +108,45 @@ def release(*chosen: int) -> Step:
 
 
 def adopt(shard: int, *chosen: int) -> Step:
-    held, theirs = elsewhere(shard, *chosen)
-    return Step(lambda store: store.adopt(held), [lambda expected: expected.adopt(shard, theirs)])
+    return Step(
+        lambda store: store.adopt(elsewhere(store.layout.shards, shard, *chosen)[0]),
+        [lambda expected: expected.adopt(shard, elsewhere(expected.number, shard, *chosen)[1])],
+    )
+
+
+def double(number: int) -> Step:
+    layout = Layout(shards=number)
+    return Step(
+        lambda store: store.double(number),
+        [lambda expected: expected.double(lambda neuron: layout.shard_of(*neuron), number)],
+    )
+
+
+def apply_to_all(*chosen: int) -> Step:
+    """Apply chunks to all shards that are held, as many as there are by then."""
+    some = [LESSONS[i] for i in chosen]
+    return Step(
+        lambda store: store.apply([one.update(store.shards.tolist()) for one in some]),
+        [
+            lambda expected, one=one: expected.apply(one.chunk, sorted(expected.shards), one.rows)
+            for one in some
+        ],
+    )
+
+
+def drop_last() -> Step:
+    """Drop the last shard, which is one part of a former shard if there was a doubling."""
+    return Step(
+        lambda store: store.drop([store.layout.shards - 1]),
+        [lambda expected: expected.drop([expected.number - 1])],
+    )
+
+
+def hold_last() -> Step:
+    return Step(
+        lambda store: store.hold([store.layout.shards - 1]),
+        [lambda expected: expected.hold([expected.number - 1])],
+    )
 
 
 SNAPSHOT, COMPACT = Step(Store.snapshot, []), Step(Store.compact, [])
@@ -158,6 +195,43 @@ RETAINING = [
 ]
 
 
+def doubling(*adopted: int) -> list[Step]:
+    return [
+        hold(*ALL),
+        apply(0, 1),
+        apply(2, 3, shards=range(2)),
+        SNAPSHOT,
+        apply_to_all(4),
+        double(8),
+        apply_to_all(5),
+        drop_last(),
+        release(0, 3),
+        apply_to_all(6, 2),
+        SNAPSHOT,  # the archive: from before the doubling and from after it
+        adopt(1, *adopted),
+        hold_last(),
+        double(32),
+        release(5),
+        apply_to_all(8, 9),
+        drop_last(),
+        COMPACT,
+        release(1),
+        apply_to_all(10, 3),
+    ]
+
+
+DOUBLING = doubling(*range(8))
+RETAINING_AND_DOUBLING = doubling(0, 1, 3, 7)  # what it lacks is retained
+
+HISTORIES = [
+    pytest.param(STEPS, False, id="forgets"),
+    pytest.param(RETAINING, True, id="retains"),
+    pytest.param(DOUBLING, False, id="forgets and doubles"),
+    pytest.param(RETAINING_AND_DOUBLING, True, id="retains and doubles"),
+]
+histories = pytest.mark.parametrize(("steps", "retain"), HISTORIES)
+
+
 def made(sync: Sync = ALWAYS, retain: bool = False) -> tuple[FakeDisk, Store]:
     disk = FakeDisk()
     Store.open(disk, SMALL, LAYOUT).close()
@@ -181,12 +255,16 @@ def versions(expected: plain.Store, step: Step) -> Iterator[plain.Store]:
         yield expected.copy()
 
 
-def assert_retained(store: Store, left: list[plain.Store]) -> None:
-    """What one of these retained is retained, and right; what was released may be back."""
+def assert_retained(store: Store, left: list[plain.Store]) -> plain.Store:
+    """What one of these retained is retained, and right; what was released may be back.
+
+    Return the last of those that it may be.
+    """
     found, state = retained_of(store), state_of(store)
     matching = [expected for expected in left if expect(expected) == state]
     assert any(contains(found, expected.retained) for expected in matching)
     assert_recalled(store, matching[-1])
+    return matching[-1]
 
 
 def contains(found: dict[int, set[plain.Chunk]], wanted: dict[int, set[plain.Chunk]]) -> bool:
@@ -196,13 +274,13 @@ def contains(found: dict[int, set[plain.Chunk]], wanted: dict[int, set[plain.Chu
 def assert_retained_after_a_crash(disk: FakeDisk, left: list[plain.Store], seed: int) -> None:
     crashed = disk.crash(random.Random(seed))
     with Store.open(crashed, retain=True) as store:
-        assert_retained(store, left)
+        expected = assert_retained(store, left)
         state, found = state_of(store), retained_of(store)
         store.snapshot()
     again = Store.open(crashed.crash(random.Random(seed)), retain=True)
     assert state_of(again) == state
     assert contains(retained_of(again), found)
-    assert_recalled(again, left[-1])
+    assert_recalled(again, expected)
     assert not fsck(crashed).problems
 
 
@@ -232,12 +310,11 @@ FAILURES = [
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("retain", RETAIN)
+@histories
 @pytest.mark.parametrize(("error", "partial", "times"), FAILURES)
 def test_what_was_acknowledged_outlives_a_failure_of_any_operation(
-    error: int, partial: bool, times: int, retain: bool
+    error: int, partial: bool, times: int, steps: list[Step], retain: bool
 ) -> None:
-    steps = RETAINING if retain else STEPS
     total = operations(steps, retain)
     assert total > 50
     for n in range(1, total + 1, 2 if retain and times > 1 else 1):  # it fails at n + 1, too
@@ -294,9 +371,10 @@ def closed_at_last(store: Store) -> None:
         store.note("k", b"")
 
 
-@pytest.mark.parametrize("retain", RETAIN)
-def test_without_syncs_a_crash_leaves_the_first_of_what_was_done(retain: bool) -> None:
-    steps = RETAINING if retain else STEPS
+@histories
+def test_without_syncs_a_crash_leaves_the_first_of_what_was_done(
+    steps: list[Step], retain: bool
+) -> None:
     for end in range(1, len(steps) + 1):
         disk, store = made(NEVER, retain)
         expected = plain_store(LAYOUT, retain)
@@ -316,14 +394,17 @@ def test_without_syncs_a_crash_leaves_the_first_of_what_was_done(retain: bool) -
 
 
 @pytest.mark.slow
-def test_records_that_are_written_anew_are_found_where_they_are() -> None:
+@pytest.mark.parametrize(
+    "steps", [RETAINING, RETAINING_AND_DOUBLING], ids=["same number", "doubles"]
+)
+def test_records_that_are_written_anew_are_found_where_they_are(steps: list[Step]) -> None:
     """Where the disk fails, records that were acknowledged without a sync go to the next file."""
     moved = 0
-    for n in range(1, operations(RETAINING, True, NEVER) + 1):
+    for n in range(1, operations(steps, True, NEVER) + 1):
         disk, store = made(NEVER, True)
         disk.fail_at(n, errno.EIO, bool(n % 2), 1 + n % 3)
         expected = plain_store(LAYOUT, True)
-        for step in RETAINING:
+        for step in steps:
             for _ in range(4):
                 try:
                     step.do(store)
@@ -375,11 +456,11 @@ def test_power_that_goes_while_a_store_is_made_never_leaves_half_of_one() -> Non
                 assert Store.open(crashed, readonly=True).shards.tolist() == [0]
 
 
-@pytest.mark.parametrize("retain", RETAIN)
-def test_failures_of_opening_are_told_and_change_nothing(retain: bool) -> None:
+@histories
+def test_failures_of_opening_are_told_and_change_nothing(steps: list[Step], retain: bool) -> None:
     disk, store = made(retain=retain)
     expected = plain_store(LAYOUT, retain)
-    for step in RETAINING if retain else STEPS:
+    for step in steps:
         step.do(store)
         done(expected, step)
     probe = copy_of(disk)

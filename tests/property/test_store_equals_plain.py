@@ -48,12 +48,15 @@ SOME = settings().max_examples * 2 // 5
 
 layouts = st.builds(Layout, shards=st.sampled_from([1, 2, 4, 8]), blocks=st.sampled_from([1, 2, 4]))
 seeds = st.integers(0, 1 << 32)
-subsets = st.sets(st.integers(0, 7))
+MOST_DOUBLED = 32
+"""The most shards that stores are doubled to."""
+numbers = st.integers(0, MOST_DOUBLED - 1)
+subsets = st.sets(st.integers(0, 7)) | st.sets(numbers)
 which = st.sampled_from([0, 1])
 
 
 class StoreMachine(RuleBasedStateMachine):
-    """Two stores of one layout, and a dictionary beside each: one on a disk, one on none."""
+    """Two stores of one swarm, and a dictionary beside each: one on a disk, one on none."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -71,7 +74,7 @@ class StoreMachine(RuleBasedStateMachine):
     ) -> None:
         self.patch.setattr(columns, "_LEAST_PENDING", least)
         self.patch.setattr(transfer, "PART", part)
-        self.layout, self.retain = layout, retain
+        self.layouts, self.retain = [layout, layout], retain
         self.lessons = [
             lesson(number, deltas[(number + i) % len(deltas)], job)
             for i, job in enumerate(JOBS)
@@ -90,8 +93,27 @@ class StoreMachine(RuleBasedStateMachine):
     def teardown(self) -> None:
         self.patch.undo()
 
-    def fitting(self, shards: Iterable[int]) -> list[int]:
-        return sorted({number % self.layout.shards for number in shards})
+    def fitting(self, which: int, shards: Iterable[int]) -> list[int]:
+        return sorted({number % self.layouts[which].shards for number in shards})
+
+    @rule(which=which, times=st.sampled_from([2, 2, 2, 4]))
+    def double(self, which: int, times: int) -> None:
+        shards = self.layouts[which].shards * times
+        if shards <= MOST_DOUBLED:
+            self.double_to(which, shards)
+
+    def double_to(self, which: int, shards: int) -> None:
+        self.layouts[which] = layout = self.layouts[which].with_shards(shards)
+        self.stores[which].double(shards)
+        self.plain[which].double(lambda neuron: layout.shard_of(*neuron), shards)
+        assert self.stores[which].layout == layout
+
+    def catch_up(self) -> None:
+        """Double the number of shards of one store until it is that of the other."""
+        most = max(layout.shards for layout in self.layouts)
+        for which, layout in enumerate(self.layouts):
+            if layout.shards < most:
+                self.double_to(which, most)
 
     @rule(
         which=which,
@@ -100,7 +122,7 @@ class StoreMachine(RuleBasedStateMachine):
     def apply(self, which: int, asked: list[tuple[int, set[int]]]) -> None:
         expected = self.plain[which]
         updates: list[tuple[Lesson, list[int]]] = [
-            (self.lessons[at], [n for n in self.fitting(shards) if n in expected.shards])
+            (self.lessons[at], [n for n in self.fitting(which, shards) if n in expected.shards])
             for at, shards in asked
         ]
         found = self.stores[which].apply([one.update(shards) for one, shards in updates])
@@ -109,11 +131,11 @@ class StoreMachine(RuleBasedStateMachine):
 
     @rule(which=which, at=st.integers(0, 2 * CHUNKS - 1))
     def apply_to_all(self, which: int, at: int) -> None:
-        self.apply(which, [(at, set(range(8)))])
+        self.apply(which, [(at, set(range(MOST_DOUBLED)))])
 
     @rule(which=which, at=st.integers(0, 2 * CHUNKS - 1))
     def apply_to_what_is_not_held(self, which: int, at: int) -> None:
-        gone = set(range(self.layout.shards)) - self.plain[which].shards.keys()
+        gone = set(range(self.layouts[which].shards)) - self.plain[which].shards.keys()
         updates = [self.lessons[0].update([]), self.lessons[at].update(gone)]
         if gone:
             with pytest.raises(UsageError, match="is not held here"):
@@ -126,17 +148,18 @@ class StoreMachine(RuleBasedStateMachine):
 
     @rule(which=which, shards=subsets)
     def hold(self, which: int, shards: set[int]) -> None:
-        self.stores[which].hold(self.fitting(shards))
-        self.plain[which].hold(self.fitting(shards))
+        self.stores[which].hold(self.fitting(which, shards))
+        self.plain[which].hold(self.fitting(which, shards))
 
     @rule(which=which, shards=subsets)
     def drop(self, which: int, shards: set[int]) -> None:
-        self.stores[which].drop(self.fitting(shards))
-        self.plain[which].drop(self.fitting(shards))
+        self.stores[which].drop(self.fitting(which, shards))
+        self.plain[which].drop(self.fitting(which, shards))
 
-    @rule(which=which, number=st.integers(0, 7), seed=seeds)
+    @rule(which=which, number=numbers, seed=seeds)
     def send(self, which: int, number: int, seed: int) -> None:
-        number %= self.layout.shards
+        self.catch_up()
+        number %= self.layouts[which].shards
         theirs = self.plain[which].shards.get(number)
         if theirs is None:
             return
@@ -153,6 +176,7 @@ class StoreMachine(RuleBasedStateMachine):
     @rule(which=which)
     def take_all(self, which: int) -> None:
         """Adopt all shards of the other store at once."""
+        self.catch_up()
         theirs = self.plain[1 - which].copy()
         expected = self.plain[which].copy()
         store = self.stores[1 - which]
