@@ -120,9 +120,9 @@ class StoreState:
         """Divide all shards, so that their number becomes the given one, which must be larger."""
         before = self.columns.layout.shards
         layout = self.columns.layout.with_shards(shards)
-        self.columns.double(layout)
         self.ledger.double(shards // before)
         self.archive.double(before, shards)
+        self.columns.double(layout)  # last: if memory runs out, the rest is divided when needed
 
     def planned(self, updates: Iterable[Update]) -> list[Shards]:
         """Return for each update the shards to which it is new.

@@ -411,6 +411,9 @@ def test_a_divided_store_that_fails_in_the_middle_gives_no_wrong_answer(
     for one in LESSONS[:20]:
         expected.apply(one.chunk, range(8), one.rows)
     assert_rows(store, expected, sorted({n for one in LESSONS[:20] for n in one.rows}))
+    wanted = dict(from_the_beginning(8).digests())
+    state = store._state
+    assert {n: state.content(state.capture([n])).digest for n in range(8)} == wanted
 
 
 def test_readers_see_each_row_whole_while_shards_are_divided(
