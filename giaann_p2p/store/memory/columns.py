@@ -247,12 +247,13 @@ class Columns:
         """Return a column's most frequent features; None if a shard was divided meanwhile."""
         known = min(len(self._head), len(self.neurons))
         number = np.flatnonzero(self.neurons.concept[:known] == np.uint64(concept))
+        layout, shards = self._table
+        shards = list(shards)  # before the rows: an index that is newer than its shard shows
         row = self._row[number]
         here = (row != _NO_ROW) | (self._head[number] != NO_PIECE)
         number, row = number[here], row[here]
         feature = self.neurons.feature[number]
         count = np.zeros(len(number), np.int64)
-        layout, shards = self._table
         of = layout.shards_of(np.full(len(number), concept, np.uint64), feature)
         for at in set(of.tolist()):
             shard = shards[at]
