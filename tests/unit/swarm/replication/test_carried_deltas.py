@@ -3,6 +3,7 @@
 import struct
 from itertools import combinations
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -98,6 +99,25 @@ def test_a_piece_is_what_the_author_would_have_cut_itself(some: Shards, first: i
     update = Update.received(JOB, 3, some, piece.parcel, LIMITS, piece.seal)
     CHECKS.check(update)
     assert tree_of(update.delta, some, LAYOUT, piece.seal).root == LESSONS.tree(3).root
+
+
+@pytest.mark.parametrize("number", range(2 * SHARDS))
+def test_a_piece_for_a_part_of_a_divided_shard_has_the_rows_of_all_of_it(number: int) -> None:
+    """Its holder cannot verify the author's seal with less."""
+    doubled = LAYOUT.with_shards(2 * SHARDS)
+    checks = DeltaChecks.of(SPEC, doubled, Notary(SWARM_ID, doubled, 1, MEMBERS).check, MEMBERS)
+    everything, whole = shards(*range(2 * SHARDS)), shards(number % SHARDS)
+    kept = CarriedDeltas(checks, 1 << 30)
+    told = carry(3)
+    kept.keep(
+        msgspec.structs.replace(told, shards=packed(everything, 2 * SHARDS)), AUTHOR, True, NOW
+    )
+    piece = kept.piece(AUTHOR, JOB, 3, shards(number))
+    assert piece.shards == packed(shards(number), 2 * SHARDS)
+    assert piece.parcel == LESSONS.parcel(3, whole)
+    assert piece.seal == sealed(JOB, 3)(whole)
+    update = Update.received(JOB, 3, shards(number), piece.parcel, LIMITS, piece.seal)
+    checks.check(update)
 
 
 @pytest.mark.parametrize(
