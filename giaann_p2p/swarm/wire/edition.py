@@ -1,7 +1,8 @@
 """Editions: how the founder changes a swarm's rules while the swarm runs.
 
-The manifest never changes, but some of its numbers may grow: that of replicas, and that of
-sentences in a chunk. An edition says what they are now. Edition 0 stands for the manifest itself.
+The manifest never changes, but some of its numbers may grow: that of replicas, that of sentences in
+a chunk, and that of shards. An edition says what they are now. Edition 0 stands for the manifest
+itself.
 
 1. The founder signs each edition and numbers it. The newest edition that a peer knows counts, and
    is complete, so a peer needs no earlier one. Any peer may pass an edition on.
@@ -15,7 +16,9 @@ sentences in a chunk. An edition says what they are now. Edition 0 stands for th
    manifest need not meet, because the founder wanted it so, the quorum stays.
 4. Updates may have been committed by any earlier edition, by as few owners as the manifest wants.
    So after a restart of all owners, so many must be there that one has each such update.
-5. An edition of a later format is refused, not half understood. The peer goes on with the edition
+5. The number of shards only doubles, once or several times. Then each shard is divided into its two
+   children on the peers that have it, without a byte on the wire (see `shardset.recounted`).
+6. An edition of a later format is refused, not half understood. The peer goes on with the edition
    that it knows, until it runs a release that reads the new one.
 """
 
@@ -26,11 +29,13 @@ import msgspec
 
 from giaann_p2p.errors import EditionError
 from giaann_p2p.model.spec import CHUNK, MOST_CHUNK
+from giaann_p2p.store.layout import MOST_SHARDS
 from giaann_p2p.swarm.wire.identity import SIGNATURE_BYTES, Identity, verified
 from giaann_p2p.swarm.wire.manifest import MOST_REPLICAS, Manifest, Rules, usual_quorum
 
-FORMAT = 1
-"""Version of the encoding. Another one may add the number of shards, and columns to be cut."""
+FORMAT = 2
+"""Newest version of the encoding. Version 1 has no number of shards. It is signed while that is the
+manifest's, so that releases that know no other version read it."""
 MOST_SIZES = 8
 """Maximum number of sizes of chunks besides the manifest's: they may double until the largest."""
 MOST_BYTES = 512
@@ -57,6 +62,8 @@ class Edition(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_field
     ] = ()
     """The sizes of chunks after the manifest's, in sentences, ascending; the last one counts."""
     signature: _Signature = b""
+    shards: Annotated[int, msgspec.Meta(ge=0, le=MOST_SHARDS)] = 0
+    """The number of shards; 0 for the manifest's. It is left out of the encoding in format 1."""
 
     @classmethod
     def read(cls, data: bytes, manifest: Manifest) -> "Edition":
@@ -78,6 +85,11 @@ class Edition(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_field
         sizes = manifest.layout.chunk, *found.sizes
         if any(later <= size for size, later in pairwise(sizes)):
             raise EditionError(f"the chunks of edition {found.number} do not grow")
+        if not is_doubled(found.shards or manifest.layout.shards, manifest.layout.shards):
+            raise EditionError(
+                f"edition {found.number} has {found.shards} shards, which is not the "
+                f"{manifest.layout.shards} of the manifest, doubled"
+            )
         return found
 
     @classmethod
@@ -88,9 +100,10 @@ class Edition(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_field
         number: int,
         replicas: int,
         sizes: tuple[int, ...] = (),
+        shards: int = 0,
     ) -> "Edition":
-        """Return an edition with the founder's signature."""
-        draft = cls(FORMAT, swarm_id, number, replicas, sizes)
+        """Return an edition with the founder's signature; 0 shards are those of the manifest."""
+        draft = cls(FORMAT if shards else 1, swarm_id, number, replicas, sizes, shards=shards)
         return msgspec.structs.replace(draft, signature=founder.sign(_KIND, draft.to_bytes()))
 
     def unsigned(self) -> bytes:
@@ -99,14 +112,15 @@ class Edition(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_field
 
     def to_bytes(self) -> bytes:
         """Return the canonical encoding of this edition."""
-        return msgspec.msgpack.encode(self)
+        fields = msgspec.structs.astuple(self)
+        return msgspec.msgpack.encode(fields if self.format == FORMAT else fields[:-1])
 
 
 class Editions:
     """The newest edition that one peer knows, and the rules that follow from it.
 
-    Invariant: neither the edition's number nor its replicas ever become lower, and its sizes of
-    chunks only become more.
+    Invariant: neither the edition's number nor its replicas nor its shards ever become lower, and
+    its sizes of chunks only become more.
     """
 
     def __init__(self, manifest: Manifest) -> None:
@@ -135,6 +149,11 @@ class Editions:
                 f"edition {found.number} has {found.replicas} replicas, fewer than the "
                 f"{self.rules.replicas} of edition {self.number}"
             )
+        if (found.shards or self.rules.first_shards) < self.rules.shards:
+            raise EditionError(
+                f"edition {found.number} has fewer shards than the {self.rules.shards} of edition "
+                f"{self.number}"
+            )
         known = self.newest.sizes if self.newest else ()
         if found.sizes[: len(known)] != known:
             raise EditionError(f"edition {found.number} lacks the chunks of edition {self.number}")
@@ -143,7 +162,7 @@ class Editions:
     def learn(self, data: bytes) -> bool:
         """Adopt an edition if it is newer than the newest; return whether it was.
 
-        EditionError if it is invalid, or takes replicas back.
+        EditionError if it is invalid, or takes replicas or shards back.
         """
         if not self.is_news(data):
             return False
@@ -155,11 +174,18 @@ class Editions:
         """Return the newest edition's encoding; empty for edition 0."""
         return self.newest.to_bytes() if self.newest is not None else b""
 
-    def next(self, founder: Identity, replicas: int = 0, chunk: int = 0) -> Edition:
-        """Return the next edition, with more replicas, larger chunks, or both.
+    def next(
+        self, founder: Identity, replicas: int = 0, chunk: int = 0, shards: int = 0
+    ) -> Edition:
+        """Return the next edition, with more replicas, larger chunks, more shards, or several.
 
         0 is for what stays as it is. EditionError if a number does not grow, or too much.
         """
+        known = self.newest.shards if self.newest else 0
+        if shards:
+            known = self._grown("the number of shards", self.rules.shards, shards, MOST_SHARDS)
+            if not is_doubled(known, self.rules.shards):
+                raise EditionError(f"shards can only be doubled: {known} is no power of two")
         replicas = self._grown(
             "the number of replicas", self.rules.replicas, replicas, MOST_REPLICAS
         )
@@ -168,12 +194,18 @@ class Editions:
             sizes += (self._grown("a chunk", self.rules.chunk, chunk, MOST_CHUNK),)
         if len(sizes) > MOST_SIZES:
             raise EditionError(f"chunks cannot grow more often than {MOST_SIZES} times")
-        return Edition.signed(founder, self._manifest.swarm_id, self.number + 1, replicas, sizes)
+        swarm_id = self._manifest.swarm_id
+        return Edition.signed(founder, swarm_id, self.number + 1, replicas, sizes, known)
 
     def _grown(self, what: str, now: int, then: int, most: int) -> int:
         if then and not now < then <= most:
             raise EditionError(f"{what} can only grow: give {now + 1} to {most}, not {then}")
         return then or now
+
+
+def is_doubled(after: int, before: int) -> bool:
+    """Return whether a number of shards is another one, doubled any number of times, even none."""
+    return after >= before and after & (after - 1) == 0
 
 
 def rules_of(manifest: Manifest, edition: Edition | None) -> Rules:
@@ -182,14 +214,17 @@ def rules_of(manifest: Manifest, edition: Edition | None) -> Rules:
     quorum = manifest.quorum
     if quorum >= usual_quorum(manifest.replicas):
         quorum = max(quorum, usual_quorum(replicas))
+    first, shards = manifest.layout.shards, edition.shards if edition else 0
     return Rules(
-        manifest.layout.shards,
+        shards or first,
         replicas,
         quorum,
         manifest.replicas,
         manifest.quorum,
         edition.number if edition else 0,
         (manifest.layout.chunk, *(edition.sizes if edition else ())),
+        first if shards > first else 0,
+        manifest.layout.blocks,
     )
 
 
@@ -200,11 +235,14 @@ class _Format(msgspec.Struct, array_like=True):
 def _decoded(data: bytes) -> Edition:
     try:
         number = msgspec.msgpack.decode(data, type=_Format).format
-        if number != FORMAT:
+        if not 1 <= number <= FORMAT:
             raise EditionError(
-                f"the edition has format {number}, but this giaann-p2p reads {FORMAT}; "
+                f"the edition has format {number}, but this giaann-p2p reads 1 to {FORMAT}; "
                 f"{_OTHER_RELEASE}"
             )
-        return msgspec.msgpack.decode(data, type=Edition)
+        found = msgspec.msgpack.decode(data, type=Edition)
     except (msgspec.MsgspecError, RecursionError) as error:
         raise EditionError(f"this is not an edition: {error}") from None
+    if (found.format == FORMAT) != bool(found.shards):
+        raise EditionError(f"this is not an edition: format {found.format} has no such shards")
+    return found

@@ -11,6 +11,7 @@ The manifest fixes the model, the shards, and how many replicas make an update c
 """
 
 import hashlib
+from functools import lru_cache
 from typing import Annotated, Literal, NamedTuple
 
 import msgspec
@@ -63,6 +64,20 @@ class Rules(NamedTuple):
     """Number of the edition that these rules are of."""
     sizes: tuple[int, ...] = (CHUNK,)
     """The number of sentences in a chunk: by the manifest, by later editions, and now."""
+    founding_shards: int = 0
+    """Number of shards by the manifest; 0 if it is `shards`."""
+    blocks: int = 1
+    """Number of blocks per column."""
+
+    @property
+    def first_shards(self) -> int:
+        """The number of shards by the manifest."""
+        return self.founding_shards or self.shards
+
+    @property
+    def layout(self) -> Layout:
+        """The layout now: the manifest's, with the number of shards of the edition."""
+        return _layout(self.shards, self.blocks, self.sizes[0])
 
     @property
     def chunk(self) -> int:
@@ -212,6 +227,11 @@ def usual_quorum(replicas: int) -> int:
 def swarm_id_of(data: bytes) -> bytes:
     """Return the id of the swarm that has this encoded manifest."""
     return hashlib.blake2b(b"giaann swarm\0" + data, digest_size=32).digest()
+
+
+@lru_cache(maxsize=16)
+def _layout(shards: int, blocks: int, sentences: int) -> Layout:
+    return Layout(shards=shards, blocks=blocks, sentences=sentences)
 
 
 class _Format(msgspec.Struct):

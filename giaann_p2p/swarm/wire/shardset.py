@@ -67,6 +67,22 @@ def unpacked(data: bytes, count: int) -> Shards:
     return shards
 
 
+def recounted(shards: Shards, before: int, after: int, *, whole: bool = True) -> Shards:
+    """Return a set of some of `before` shards as one of `after` shards, in ascending order.
+
+    When the number of shards doubles, shard s of N is divided into its children s and s + N. If
+    `after` is the larger number, the result is all children of the shards. If it is lower, it is
+    the shards that have all their children in the set; or any of them, if `whole` is false.
+    """
+    if after == before:
+        return shards
+    if after > before:
+        firsts = np.arange(0, after, before)
+        return (firsts[:, None] + shards.astype(np.int64)).ravel().astype(np.uint16)
+    there = np.bincount(shards & (after - 1), minlength=after)  # shape [after]: children of each
+    return np.flatnonzero(there >= (before // after if whole else 1)).astype(np.uint16)
+
+
 def _packed(mask: npt.NDArray[np.bool_]) -> bytes:
     size, length = int(np.count_nonzero(mask)), _bits_length(len(mask))
     form = _Form.MEMBERS if 2 * size <= len(mask) else _Form.OTHERS

@@ -7,7 +7,7 @@ import pytest
 
 from giaann_p2p.errors import EditionError
 from giaann_p2p.model.spec import CHUNK, MOST_CHUNK
-from giaann_p2p.store.layout import Layout
+from giaann_p2p.store.layout import MOST_SHARDS, Layout
 from giaann_p2p.swarm.wire.edition import (
     FORMAT,
     MOST_BYTES,
@@ -31,8 +31,9 @@ def signed(
     sizes: tuple[int, ...] = (),
     by: Identity = FOUNDER,
     swarm: Manifest = MANIFEST,
+    shards: int = 0,
 ) -> bytes:
-    return Edition.signed(by, swarm.swarm_id, number, replicas, sizes).to_bytes()
+    return Edition.signed(by, swarm.swarm_id, number, replicas, sizes, shards).to_bytes()
 
 
 def framed(*fields: object) -> bytes:
@@ -98,6 +99,56 @@ def test_chunks_do_not_shrink_or_exceed_the_largest_or_grow_for_ever() -> None:
         editions.next(FOUNDER, chunk=2048)
 
 
+def test_shards_double_and_the_layout_follows() -> None:
+    editions = Editions(MANIFEST)
+    assert (editions.rules.layout, editions.rules.first_shards) == (MANIFEST.layout, 16)
+    for number, shards in enumerate((32, 128), 1):
+        edition = editions.next(FOUNDER, shards=shards)
+        assert (edition.format, edition.number, edition.replicas) == (2, number, 3)
+        assert editions.learn(edition.to_bytes())
+        assert editions.rules.layout == Layout(shards=shards)
+        assert (editions.rules.shards, editions.rules.first_shards) == (shards, 16)
+    assert editions.learn(editions.next(FOUNDER, replicas=5).to_bytes())
+    assert (editions.rules.shards, editions.rules.replicas) == (128, 5)
+
+
+@pytest.mark.parametrize("shards", [0, 16, 64])
+def test_no_edition_takes_shards_back(shards: int) -> None:
+    editions = Editions(MANIFEST)
+    assert editions.learn(signed(1, 4, shards=128))
+    with pytest.raises(EditionError, match="edition 2 has fewer shards than the 128 of edition 1"):
+        editions.learn(signed(2, 4, shards=shards))
+    assert editions.rules.shards == 128
+
+
+@pytest.mark.parametrize(
+    ("shards", "says"),
+    [
+        (16, "can only grow: give 17 to 65536, not 16"),
+        (8, "can only grow"),
+        (1 << 17, "can only grow"),
+        (48, "can only be doubled: 48 is no power of two"),
+    ],
+)
+def test_the_founder_cannot_sign_other_numbers_of_shards(shards: int, says: str) -> None:
+    with pytest.raises(EditionError, match=says):
+        Editions(MANIFEST).next(FOUNDER, shards=shards)
+
+
+def test_the_layout_keeps_its_blocks_and_its_chunks() -> None:
+    layout = Layout(shards=16, blocks=4, sentences=1024)
+    manifest = Manifest.founded(FOUNDER, "port", layout=layout)
+    assert rules_of(manifest, None).layout == layout
+    edition = Edition.signed(FOUNDER, manifest.swarm_id, 1, 3, (2048,), 32)
+    assert rules_of(manifest, edition).layout == Layout(shards=32, blocks=4, sentences=1024)
+
+
+def test_an_edition_without_shards_is_read_by_releases_that_know_none() -> None:
+    fields = msgspec.msgpack.decode(signed(1, 4))
+    assert (len(fields), fields[0]) == (6, 1)
+    assert len(msgspec.msgpack.decode(signed(1, 4, shards=32))) == 7
+
+
 def test_no_edition_takes_replicas_back() -> None:
     editions = Editions(MANIFEST)
     assert editions.learn(signed(1, 6))
@@ -119,16 +170,21 @@ def test_no_edition_takes_replicas_back() -> None:
         (signed(swarm=OTHER), "another swarm's"),
         (signed()[:-1] + b"?", "the founder did not sign"),
         (signed() + b"?", "this is not an edition"),
-        (framed(FORMAT + 1, MANIFEST.swarm_id, 1, 4), "has format 2, but this giaann-p2p reads 1"),
-        (framed(FORMAT + 1, "all else is different"), "has format 2, but this giaann-p2p reads 1"),
-        (framed(FORMAT, MANIFEST.swarm_id, 0, 4, []), "this is not an edition"),
-        (framed(FORMAT, MANIFEST.swarm_id, 1 << 32, 4, []), "this is not an edition"),
-        (framed(FORMAT, MANIFEST.swarm_id, 1, MOST_REPLICAS + 1, []), "this is not an edition"),
-        (framed(FORMAT, MANIFEST.swarm_id, 1, 4, [], 5), "this is not an edition"),
-        (framed(FORMAT, MANIFEST.swarm_id, 1, 4), "this is not an edition"),
-        (framed(FORMAT, MANIFEST.swarm_id, 1, 4, [CHUNK]), "this is not an edition"),
-        (framed(FORMAT, MANIFEST.swarm_id, 1, 4, [MOST_CHUNK + 1]), "this is not an edition"),
-        (framed(FORMAT, MANIFEST.swarm_id, 1, 4, [*range(65, 74)]), "this is not an edition"),
+        (framed(FORMAT + 1, MANIFEST.swarm_id, 1, 4), "has format 3, .* giaann-p2p reads 1 to 2"),
+        (framed(FORMAT + 1, "all else is different"), "has format 3, .* giaann-p2p reads 1 to 2"),
+        (framed(1, MANIFEST.swarm_id, 0, 4, []), "this is not an edition"),
+        (framed(1, MANIFEST.swarm_id, 1 << 32, 4, []), "this is not an edition"),
+        (framed(1, MANIFEST.swarm_id, 1, MOST_REPLICAS + 1, []), "this is not an edition"),
+        (framed(1, MANIFEST.swarm_id, 1, 4, [], 5), "this is not an edition"),
+        (framed(1, MANIFEST.swarm_id, 1, 4), "this is not an edition"),
+        (framed(1, MANIFEST.swarm_id, 1, 4, [CHUNK]), "this is not an edition"),
+        (framed(1, MANIFEST.swarm_id, 1, 4, [MOST_CHUNK + 1]), "this is not an edition"),
+        (framed(1, MANIFEST.swarm_id, 1, 4, [*range(65, 74)]), "this is not an edition"),
+        (signed(shards=16)[:-1] + b"\x00", "format 2 has no such shards"),
+        (signed() + b"\x20", "this is not an edition"),
+        (signed(shards=24), "has 24 shards, which is not the 16 of the manifest, doubled"),
+        (signed(shards=8), "has 8 shards, which is not the 16 of the manifest, doubled"),
+        (signed(shards=1)[:-1] + b"\x20", "the founder did not sign"),
         (signed(sizes=(128, 128)), "the chunks of edition 1 do not grow"),
         (signed(sizes=(256, 128)), "the chunks of edition 1 do not grow"),
         (signed().replace(b"\x04\x90", b"\xcc\x04\x90"), "not in its canonical encoding"),
@@ -143,8 +199,10 @@ def test_what_is_no_edition_of_the_founder_changes_nothing(data: bytes, says: st
 
 def test_the_signature_covers_all_that_an_edition_says() -> None:
     known = msgspec.msgpack.decode(signed())
-    for at, other in ((1, OTHER.swarm_id), (2, 2), (3, 5), (4, [128])):
-        fields = [*known]
+    doubled = msgspec.msgpack.decode(signed(shards=32))
+    changes = (known, 1, OTHER.swarm_id), (known, 2, 2), (known, 3, 5), (known, 4, [128])
+    for before, at, other in (*changes, (doubled, 6, 64)):
+        fields = [*before]
         fields[at] = other
         with pytest.raises(EditionError):
             Editions(MANIFEST).learn(msgspec.msgpack.encode(fields))
@@ -152,7 +210,7 @@ def test_the_signature_covers_all_that_an_edition_says() -> None:
 
 def test_an_edition_is_small() -> None:
     sizes = tuple(range(MOST_CHUNK - MOST_SIZES, MOST_CHUNK))
-    assert len(signed((1 << 32) - 1, MOST_REPLICAS, sizes)) <= 150
+    assert len(signed((1 << 32) - 1, MOST_REPLICAS, sizes, shards=MOST_SHARDS)) <= 155
 
 
 @pytest.mark.parametrize(

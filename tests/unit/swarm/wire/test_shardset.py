@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from giaann_p2p.errors import MessageError, UsageError
-from giaann_p2p.store.layout import Shards
-from giaann_p2p.swarm.wire.shardset import most_bytes, packed, unpacked
+from giaann_p2p.store.layout import Layout, Shards
+from giaann_p2p.swarm.wire.shardset import most_bytes, packed, recounted, unpacked
 
 
 def shards(*numbers: int) -> Shards:
@@ -103,3 +103,47 @@ def test_what_is_no_set_is_refused(data: bytes, count: int, why: str) -> None:
 def test_only_ascending_shards_are_packed(wrong: tuple[int, ...]) -> None:
     with pytest.raises(UsageError, match="ascending order, and below 256"):
         packed(shards(*wrong), 256)
+
+
+COUNTS = (1, 2, 4, 16, 64)
+
+
+@pytest.mark.parametrize("before", COUNTS)
+@pytest.mark.parametrize("after", COUNTS)
+@pytest.mark.parametrize("whole", [True, False])
+def test_a_set_is_counted_anew_as_it_is_one_shard_at_a_time(
+    before: int, after: int, whole: bool
+) -> None:
+    rng = random.Random(f"{before} {after}")
+    for _ in range(50):
+        members = set(rng.sample(range(before), rng.choice([0, before, rng.randint(0, before)])))
+        found = recounted(shards(*sorted(members)), before, after, whole=whole)
+        if after >= before:
+            wanted = {shard for shard in range(after) if shard % before in members}
+        else:
+            children = [{*range(shard, before, after)} for shard in range(after)]
+            wanted = {
+                shard
+                for shard, those in enumerate(children)
+                if (those <= members if whole else those & members)
+            }
+        assert found.dtype == np.uint16
+        assert found.tolist() == sorted(wanted)
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_a_set_comes_back_from_more_shards(whole: bool) -> None:
+    rng = np.random.default_rng(5)
+    some = np.flatnonzero(rng.random(256) < 0.3).astype(np.uint16)
+    for more in (512, 1 << 16):
+        there = recounted(some, 256, more)
+        assert recounted(there, more, 256, whole=whole).tolist() == some.tolist()
+
+
+def test_a_row_stays_in_the_children_of_its_shard() -> None:
+    concept, feature = np.random.default_rng(6).integers(0, 1 << 63, (2, 1000)).astype(np.uint64)
+    before = Layout(shards=16, blocks=2).shards_of(concept, feature)
+    after = Layout(shards=64, blocks=2).shards_of(concept, feature)
+    for shard in range(16):
+        children = recounted(shards(shard), 16, 64)
+        assert np.isin(after, children).tolist() == (before == shard).tolist()
