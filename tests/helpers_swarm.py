@@ -105,6 +105,7 @@ from giaann_p2p.swarm.wire.withdrawn import Chunk, Withdrawn, parts_of
 
 SHARDS = 4
 LAYOUT = Layout(shards=SHARDS)
+RULES = Rules(LAYOUT.shards)
 LESSONS = Lessons(LAYOUT)
 JOB, OTHER_JOB = b"a job of a test.", b"and another one."
 NOW = 1000.0

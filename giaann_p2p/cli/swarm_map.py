@@ -65,5 +65,5 @@ async def _found(link: str, where: "Whereabouts | None", joined: Callable[[], No
 
         manifest, directory = session.manifest, session.around.directory
         overview = session.overview(await session.silent_peers())
-        peers = peers_now(overview, directory, manifest.layout, Since())
+        peers = peers_now(overview, directory, Since())
         return shard_map(peers, manifest.name, session.around.rules.replicas)

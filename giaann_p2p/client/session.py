@@ -90,10 +90,9 @@ class Session:
 
     def overview(self, silent: Collection[Peer] = ()) -> Overview:
         """Return the state of the swarm, by its peers' records; `silent` peers do not answer."""
-        now, manifest = self.now, self.manifest
+        now = self.now
         return overview(
             self.around.directory,
-            manifest.layout,
             self.around.placement(now),
             self.around.rules.replicas,
             self.around.rules.quorum,
@@ -104,7 +103,7 @@ class Session:
 
     def losses(self) -> Losses:
         """Return the shards that the swarm has lost, by its peers' records."""
-        return losses(self.around.directory, self.manifest.layout, self.now)
+        return losses(self.around.directory, self.now)
 
     def full(self) -> list[Peer]:
         """Return the full storage peers; none while every shard still accepts updates."""
@@ -214,7 +213,7 @@ async def _directory(
 
     def is_valid(record: bytes) -> bool:
         try:
-            read(record, gate.clock(), manifest.swarm_id, manifest.layout)
+            read(record, gate.clock(), manifest.swarm_id, gate.rules())
         except RecordError:
             return False
         return True

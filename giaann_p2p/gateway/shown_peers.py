@@ -5,12 +5,11 @@ from types import MappingProxyType
 
 from giaann_p2p.gateway.releases import Origin
 from giaann_p2p.gateway.views import PeersNow, ShownLoad, ShownPeer
-from giaann_p2p.store.layout import Layout
 from giaann_p2p.swarm.members.directory import Directory
 from giaann_p2p.swarm.members.figures import Seen
 from giaann_p2p.swarm.members.overview import Overview
 from giaann_p2p.swarm.wire.identity import Peer, name_of
-from giaann_p2p.swarm.wire.record import Announcement, Key, Role, sets_of
+from giaann_p2p.swarm.wire.record import Announcement, Key, Role
 
 _Run = tuple[Peer, Role, int]
 """A run of a peer in a role: its incarnation is another one after a restart."""
@@ -32,7 +31,6 @@ class Since:
 def peers_now(
     found: Overview,
     directory: Directory,
-    layout: Layout,
     since: Since,
     origins: Mapping[Key, Origin] = MappingProxyType({}),
 ) -> PeersNow:
@@ -47,7 +45,7 @@ def peers_now(
         key = one.peer, one.role
         origin = origins.get(key) or Origin("", first.get(key, now))
         peers.append(_shown(one, origin, one.peer in silent))
-    return PeersNow(peers=peers, shards=_holders(directory, layout, found.now, silent))
+    return PeersNow(peers=peers, shards=_holders(directory, found.now, silent))
 
 
 def _shown(one: Seen, origin: Origin, silent: bool) -> ShownPeer:
@@ -77,14 +75,14 @@ def _shown(one: Seen, origin: Origin, silent: bool) -> ShownPeer:
 
 
 def _holders(
-    directory: Directory, layout: Layout, now: float, silent: Collection[Peer]
+    directory: Directory, now: float, silent: Collection[Peer]
 ) -> list[list[tuple[str, str]]]:
     """Return for each shard the peers that hold it; those that do not answer are left out."""
-    shards: list[list[tuple[str, str]]] = [[] for _ in range(layout.shards)]
+    shards: list[list[tuple[str, str]]] = [[] for _ in range(directory.shards)]
     for said in sorted(directory.live(now), key=lambda said: said.peer):
         if said.peer in silent:
             continue
-        sets = sets_of(said, layout)
+        sets = directory.sets_of(said)
         for state, held in (("ready", sets.ready), ("syncing", sets.syncing), ("cold", sets.cold)):
             for shard in held.tolist():
                 shards[shard].append((name_of(said.peer), state))

@@ -151,8 +151,7 @@ class SwarmBackend:
         """Return the peers, and who holds each shard."""
         found, session = await self.overview(), self.session
         origins = self._releases.look(session)
-        directory, layout = session.around.directory, self._manifest.layout
-        return peers_now(found, directory, layout, self._since, origins)
+        return peers_now(found, session.around.directory, self._since, origins)
 
     async def column(self, noun: str, words: int, leads: int) -> ShownColumn | None:
         """Return a noun's column; None if it was never learned."""

@@ -151,9 +151,7 @@ class World:
     def view_of(self, me: Peer) -> PeersView:
         """Return a node's initial view of the others."""
         standing = Standing(me, self.settings.standing, self.settings.founding)
-        return PeersView(
-            me, self.swarm_id, self.layout, lambda: self.editions.rules, self.admission, standing
-        )
+        return PeersView(me, self.swarm_id, lambda: self.editions.rules, self.admission, standing)
 
     def publish(self, node: Node, record: bytes) -> None:
         """Send a node's record to all other live nodes."""

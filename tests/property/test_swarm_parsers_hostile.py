@@ -11,7 +11,7 @@ from giaann_p2p.swarm.members.directory import Directory
 from giaann_p2p.swarm.wire.edition import Edition
 from giaann_p2p.swarm.wire.identity import Identity
 from giaann_p2p.swarm.wire.link import Link
-from giaann_p2p.swarm.wire.manifest import Manifest
+from giaann_p2p.swarm.wire.manifest import Manifest, Rules
 from giaann_p2p.swarm.wire.record import FRONT_BYTES, Announcement, Load, read, signed
 from giaann_p2p.swarm.wire.revoked import Revoked
 from giaann_p2p.swarm.wire.shardset import most_bytes, packed, unpacked
@@ -19,6 +19,7 @@ from giaann_p2p.swarm.wire.token import Rights, Token, founded
 
 PEER = Identity.from_seed(b"\1" * 32)
 LAYOUT, NOW = Layout(shards=64), 1_800_000_000
+RULES = Rules(LAYOUT.shards)
 MANIFEST = Manifest.founded(PEER, "bees", layout=LAYOUT)
 ADDRESS = "/ip4/203.0.113.7/tcp/4100/p2p/12D3KooWBmAwcd4PJNJvfV89HwE48nwkRmAgo8Vy3uQEyNNHBox2"
 LINK = Link(MANIFEST.swarm_id, (ADDRESS, "/dns4/seed.example.org/tcp/4100/p2p/Qm1"))
@@ -71,9 +72,9 @@ def test_bytes_are_the_manifest_or_refused(data: bytes) -> None:
 
 @given(edits(RECORD) | st.binary(max_size=300))
 def test_bytes_are_the_record_or_refused(data: bytes) -> None:
-    directory = Directory(MANIFEST.swarm_id, LAYOUT)
+    directory = Directory(MANIFEST.swarm_id, lambda: RULES)
     try:
-        assert read(data, NOW, MANIFEST.swarm_id, LAYOUT) == ANNOUNCEMENT
+        assert read(data, NOW, MANIFEST.swarm_id, RULES) == ANNOUNCEMENT
     except RecordError:
         assert data != RECORD
         try:
@@ -86,7 +87,7 @@ def test_bytes_are_the_record_or_refused(data: bytes) -> None:
 
 def tell(body: bytes) -> None:
     """Say what no honest peer says, under its own signature."""
-    directory = Directory(MANIFEST.swarm_id, LAYOUT)
+    directory = Directory(MANIFEST.swarm_id, lambda: RULES)
     try:
         found = directory.merge(PEER.sign("record", body) + body, NOW)
     except RecordError:

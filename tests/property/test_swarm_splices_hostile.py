@@ -35,7 +35,6 @@ from tests.property.test_swarm_parsers_hostile import (
     ANNOUNCEMENT,
     DELEGATE,
     EDITION,
-    LAYOUT,
     LINK,
     MANIFEST,
     MEMBER,
@@ -43,6 +42,7 @@ from tests.property.test_swarm_parsers_hostile import (
     PEER,
     RECORD,
     REVOKED,
+    RULES,
     TOKEN,
 )
 
@@ -86,7 +86,7 @@ SAID = {
             signed(PEER, LATER): LATER,
             signed(OTHER, OTHERS): OTHERS,
         },
-        lambda data: read(data, NOW, MANIFEST.swarm_id, LAYOUT),
+        lambda data: read(data, NOW, MANIFEST.swarm_id, RULES),
         RecordError,
     ),
     "token": Said(

@@ -24,7 +24,6 @@ from giaann_p2p.sim.swarm import Swarm
 from giaann_p2p.sim.trainer import Trainer
 from giaann_p2p.sim.world import Rules
 from giaann_p2p.store import update
-from giaann_p2p.store.layout import Layout
 from giaann_p2p.swarm.members import directory, exclusion
 from giaann_p2p.swarm.members.liar_backoff import LiarBackoff
 from giaann_p2p.swarm.reading import reader
@@ -273,10 +272,10 @@ def _whatever_the_time(patch: pytest.MonkeyPatch) -> None:
 
 def _of_any_swarm(patch: pytest.MonkeyPatch) -> None:
     def unproven(
-        data: bytes, now: float, swarm_id: bytes, layout: Layout, owner: Peer | None = None
+        data: bytes, now: float, swarm_id: bytes, rules: Rules, owner: Peer | None = None
     ) -> Announcement:
         found = record._decoded(data[FRONT_BYTES:])
-        return record.unproven(data, now, found.swarm_id, layout, owner)
+        return record.unproven(data, now, found.swarm_id, rules, owner)
 
     patch.setattr(directory, "unproven", unproven)
 

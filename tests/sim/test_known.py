@@ -18,7 +18,7 @@ def _joined(swarm: Swarm, name: str, kind: Kind) -> Storage:
 
 
 def _lost(swarm: Swarm, peer: Storage) -> list[int]:
-    return losses(peer.around.directory, swarm.layout, peer.now).shards
+    return losses(peer.around.directory, peer.now).shards
 
 
 @pytest.mark.slow

@@ -44,9 +44,9 @@ from giaann_p2p.net.hive.peer_id import libp2p_id, libp2p_name, peer_of_address
 from giaann_p2p.net.hive.shelf import ALL, NOTHING, Shelf, news_key, node_key
 from giaann_p2p.net.hive.short_look import Search, spread
 from giaann_p2p.net.hive.ways import Ways
-from giaann_p2p.store.layout import Layout
 from giaann_p2p.swarm.wire.admission import Admission
 from giaann_p2p.swarm.wire.identity import Peer
+from giaann_p2p.swarm.wire.manifest import Rules
 from giaann_p2p.swarm.wire.pulse import bare, shown_by
 from giaann_p2p.swarm.wire.record import Role
 
@@ -96,7 +96,7 @@ class HiveBoard:
         self,
         host: Host,
         swarm_id: bytes,
-        layout: Layout,
+        rules: Callable[[], Rules],
         seeds: Callable[[], Iterable[str]],
         clock: Callable[[], float],
         admission: Admission | None,
@@ -107,7 +107,7 @@ class HiveBoard:
         self._swarm_id = swarm_id
         self._seeds = seeds
         self._clock = clock
-        self._shelf = Shelf(host.me, swarm_id, layout, admission=admission)
+        self._shelf = Shelf(host.me, swarm_id, rules, admission=admission)
         self._ways = Ways()
         self._guard: Guard | None = None
         self._node: DHTNode
@@ -126,7 +126,7 @@ class HiveBoard:
         cls,
         host: Host,
         swarm_id: bytes,
-        layout: Layout,
+        rules: Callable[[], Rules],
         seeds: Callable[[], Iterable[str]],
         clock: Callable[[], float],
         admission: Admission | None = None,
@@ -144,7 +144,7 @@ class HiveBoard:
 
         With an `admission`, only members take part, and this peer shows them its `token`.
         """
-        board = cls(host, swarm_id, layout, seeds, clock, admission, token)
+        board = cls(host, swarm_id, rules, seeds, clock, admission, token)
         host.know(board._ways.has_heard)
         await host.each_life(board._live)
         return board

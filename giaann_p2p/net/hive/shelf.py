@@ -15,14 +15,15 @@
    so no stranger can displace it.
 """
 
+from collections.abc import Callable
 from hashlib import sha1
 
 import msgspec
 
 from giaann_p2p.errors import RecordError
-from giaann_p2p.store.layout import Layout
 from giaann_p2p.swarm.wire.admission import Admission
 from giaann_p2p.swarm.wire.identity import Peer
+from giaann_p2p.swarm.wire.manifest import Rules
 from giaann_p2p.swarm.wire.pulse import ID_BYTES, PULSE_BYTES, bare, is_bare, shown_by
 from giaann_p2p.swarm.wire.record import (
     BUCKETS,
@@ -65,13 +66,13 @@ class Shelf:
         self,
         me: Peer,
         swarm_id: bytes,
-        layout: Layout,
+        rules: Callable[[], Rules],
         most: int = MOST_PLACE,
         admission: Admission | None = None,
     ) -> None:
         self.refused = 0
         """The number of records that this node refused to keep."""
-        self._me, self._swarm_id, self._layout, self._most = me, swarm_id, layout, most
+        self._me, self._swarm_id, self._rules, self._most = me, swarm_id, rules, most
         self._admission = admission
         places = [(role, bucket) for role in ROLES for bucket in range(BUCKETS)]
         self._keys = {place: _key_of(place_of(swarm_id, *place)) for place in places}
@@ -129,7 +130,7 @@ class Shelf:
             raise RecordError("key: it is not a place of this swarm")
         if not lifetime > 0:
             raise RecordError(f"lifetime: it must be more than 0; it is {lifetime}")
-        found = unproven(data, now, self._swarm_id, self._layout, peer)
+        found = unproven(data, now, self._swarm_id, self._rules(), peer)
         if self.key(found.role, found.peer) != key:
             raise RecordError("key: the record belongs in another place")
         _clear(place, now)
@@ -145,7 +146,7 @@ class Shelf:
             self._check_new(data, found, held, place)
             self._check_member(found, now)
             prove(data, found)
-            sets_of(found, self._layout)
+            sets_of(found, self._rules())
             new = now
         until = now + min(lifetime, found.lifetime)
         place[peer] = _Held(data, bare(data), found.sequence, until, new, now)

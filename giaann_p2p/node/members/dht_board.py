@@ -18,7 +18,7 @@ async def dht_board(place: JoinedHost, manifest: Manifest, gate: Gate) -> AsyncI
     board = await HiveBoard.start(
         place.host,
         manifest.swarm_id,
-        manifest.layout,
+        gate.rules,
         place.book.seeds,
         gate.clock,
         gate.admission,

@@ -25,7 +25,6 @@ from giaann_p2p.net.errors import Unreachable
 from giaann_p2p.node.members.contact import Contact
 from giaann_p2p.node.members.fair_merge import FairMerge
 from giaann_p2p.node.options import Options
-from giaann_p2p.store.layout import Layout
 from giaann_p2p.swarm.members.clock_fault import clock_fault
 from giaann_p2p.swarm.members.directory import MOST_RECORDS
 from giaann_p2p.swarm.members.peers_view import PeersView
@@ -55,7 +54,6 @@ class Lookout:
         self,
         board: Board,
         around: PeersView,
-        layout: Layout,
         swarm_id: bytes,
         clock: Callable[[], float],
         *,
@@ -77,7 +75,7 @@ class Lookout:
         decides nothing."""
         self.view = around
         self.view.set_record_time(self.time)
-        self._board, self._layout, self._swarm_id = board, layout, swarm_id
+        self._board, self._swarm_id = board, swarm_id
         self._clock, self._roles, self._restarted = clock, roles, restarted
         self._options = options or Options()
         self._log = log or logging.getLogger("giaann.node")
@@ -157,7 +155,7 @@ class Lookout:
         """Return whether a wrong local clock is what hides the other peers; log that once."""
         now = self._clock()
         records = (record for brought in found for some in brought for record in some)
-        fault = clock_fault(records, self.view.me, now, self._swarm_id, self._layout)
+        fault = clock_fault(records, self.view.me, now, self._swarm_id, self.view.rules)
         if fault and not self.clock_fault:
             self._log.error(fault)
         self.clock_fault = fault
@@ -189,7 +187,7 @@ class Lookout:
         def check(record: bytes) -> bool:
             if is_bare(record):  # all records were asked for
                 return False
-            read(record, self._clock(), self._swarm_id, self._layout)
+            read(record, self._clock(), self._swarm_id, self.view.rules)
             right.append(record)
             return True
 
@@ -223,7 +221,7 @@ class Lookout:
     def _fits(self, record: bytes) -> bool:
         """Return whether a record is valid, by the local clock, apart from its signature."""
         try:
-            unproven(record, self._clock(), self._swarm_id, self._layout)
+            unproven(record, self._clock(), self._swarm_id, self.view.rules)
         except RecordError:
             return False
         return True

@@ -55,7 +55,6 @@ class Member:
         self.lookout = Lookout(
             context.board,
             PeersView.of(self.me, manifest, gate.admission, gate.rules, standing),
-            manifest.layout,
             manifest.swarm_id,
             context.clock,
             roles=sees,

@@ -302,19 +302,20 @@ class StorageNode:
     # The node's record, load and log.
 
     def _record(self, draft: Announcement) -> Announcement:
-        layout, said = self._manifest.layout, self.core.announcement()
+        count, said = self.core.replicas.shards, self.core.announcement()
         return msgspec.structs.replace(
             draft,
             state="draining" if said.leaving else "active",
             capacity=self._capacity,
             used=min(self.room.used, MOST_CAPACITY),
-            ready=packed(said.ready, layout.shards),
-            syncing=packed(said.syncing, layout.shards),
-            wrong=namings(said.wrong, layout),
-            cold=packed(said.cold, layout.shards),
+            ready=packed(said.ready, count),
+            syncing=packed(said.syncing, count),
+            wrong=namings(said.wrong, count),
+            cold=packed(said.cold, count),
             durable=self._store.cold.durable,
-            missing=missing_of(said.missing, layout.shards),
+            missing=missing_of(said.missing, count),
             load=self._load,
+            counted=0 if count == self._manifest.layout.shards else count,
         )
 
     def _count(self) -> None:

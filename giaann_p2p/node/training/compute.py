@@ -87,7 +87,7 @@ class ComputeNode:
             context, "compute", self._record, sees=("storage",), standing=self._standing
         )
         self.me, self.lookout, self.calls = self.member.me, self.member.lookout, self.member.calls
-        self._served = LastServed(self.lookout.view.directory, self._manifest.layout)
+        self._served = LastServed(self.lookout.view.directory)
         self._writer = Writer(self._manifest.layout.shards, self.lookout.view, _TIMEOUT)
         self.worker = Worker(slots, self._writer, self._vouched)
         self._studies: dict[tuple[bytes, int], asyncio.Task[None]] = {}

@@ -152,7 +152,7 @@ class Liar(Storage):
         if self.tells(Lie.SLANDERS):
             others = [one.peer for one in self._swarm.storages]
             slander = dict.fromkeys(others[:MOST_NAMED], everything)
-            lies["wrong"] = namings(slander, layout)
+            lies["wrong"] = namings(slander, layout.shards)
             watch_of(self.world).happened("slanders")
         return msgspec.structs.replace(announcement, **lies)
 

@@ -26,7 +26,8 @@ class Claims:
     """
 
     def __init__(self, rows: int, shards: int) -> None:
-        self._shards = shards
+        self.shards = shards
+        """The number of shards in the swarm."""
         self.expires = np.full(rows, np.inf)
         """Per row: time at which the record expires or expired; infinite if the row is free."""
         self.known_for = np.zeros(rows)
@@ -47,11 +48,18 @@ class Claims:
 
     def grow(self, rows: int) -> None:
         """Enlarge the index to `rows` rows; the new ones are free."""
-        wider = Claims(rows, self._shards)
+        wider = Claims(rows, self.shards)
         for name, array in vars(self).items():
             if isinstance(array, np.ndarray):
                 getattr(wider, name)[: len(self)] = array
         vars(self).update(vars(wider))
+
+    def counted_in(self, shards: int) -> "Claims":
+        """Return an index with the same rows for another number of shards; nobody claims any."""
+        other = Claims(len(self), shards)
+        for name in ("expires", "known_for", "live", "holds"):
+            setattr(other, name, getattr(self, name))
+        return other
 
     def free_row(self) -> int:
         """Return the index of a free row; there must be one."""
@@ -66,13 +74,13 @@ class Claims:
     def claim(self, row: int, ready: Shards, syncing: Shards, cold: Shards) -> None:
         """Set which shards the peer of a row serves, fetches, and keeps as cold copies."""
         for bits, shards in ((self.ready, ready), (self.syncing, syncing), (self.cold, cold)):
-            bits[row] = _bits_of(shards.tobytes(), self._shards)
+            bits[row] = _bits_of(shards.tobytes(), self.shards)
 
     def held_by(self, rows: Ints) -> Mask:
         """Return a flag per shard: whether the peer of any of these rows serves or fetches it."""
         some = self.ready[rows] | self.syncing[rows]
         both = np.bitwise_or.reduce(some, axis=0, initial=np.uint8(0))
-        return np.unpackbits(both, count=self._shards, bitorder="little").astype(np.bool_)
+        return np.unpackbits(both, count=self.shards, bitorder="little").astype(np.bool_)
 
     def held_beyond(self, owners: Ints) -> dict[int, Mask]:
         """Return the shards that the peer of each live row serves or fetches without owning them.
@@ -81,11 +89,11 @@ class Claims:
         The result omits rows without such shards.
         """
         rows, found = np.flatnonzero(self.live & self.holds), dict[int, Mask]()
-        shard = np.broadcast_to(np.arange(self._shards)[:, None], owners.shape)
+        shard = np.broadcast_to(np.arange(self.shards)[:, None], owners.shape)
         for start in range(0, len(rows), _ROWS_AT_ONCE):  # in blocks, to bound the memory
             some = rows[start : start + _ROWS_AT_ONCE]
             held = self.ready[some] | self.syncing[some]
-            bits = np.unpackbits(held, axis=1, count=self._shards, bitorder="little")
+            bits = np.unpackbits(held, axis=1, count=self.shards, bitorder="little")
             place = np.full(len(self) + 1, -1)  # by row: its index in `some`; the last: no row
             place[some] = np.arange(len(some))
             own = place[owners]
@@ -106,10 +114,10 @@ class Claims:
     def ready_counts(self, among: Mask) -> Ints:
         """Return for each shard how many live peers serve it; `among` flags the rows that count."""
         rows = np.flatnonzero(self.live & self.holds & among)
-        counts = np.zeros(self._shards, np.int64)
+        counts = np.zeros(self.shards, np.int64)
         for start in range(0, len(rows), _ROWS_AT_ONCE):  # in blocks, to bound the memory
             some = self.ready[rows[start : start + _ROWS_AT_ONCE]]
-            bits = np.unpackbits(some, axis=1, count=self._shards, bitorder="little")
+            bits = np.unpackbits(some, axis=1, count=self.shards, bitorder="little")
             counts += bits.sum(axis=0, dtype=np.int64)
         return counts
 
@@ -119,7 +127,7 @@ class Claims:
         The result omits rows without any of these shards.
         """
         rows = np.flatnonzero(self.live & self.holds)
-        wanted = _bits_of(shards.tobytes(), self._shards)
+        wanted = _bits_of(shards.tobytes(), self.shards)
         columns = np.flatnonzero(wanted)  # a peer of a large swarm holds few of all shards
         found: dict[int, list[int]] = {}
         for start in range(0, len(rows), _ROWS_AT_ONCE):  # in blocks, to bound the memory

@@ -13,8 +13,8 @@ from itertools import islice
 from statistics import median
 
 from giaann_p2p.errors import RecordError
-from giaann_p2p.store.layout import Layout
 from giaann_p2p.swarm.wire.identity import Peer
+from giaann_p2p.swarm.wire.manifest import Rules
 from giaann_p2p.swarm.wire.record import WrongTimeError, prove, unproven
 
 _MOST = 256
@@ -22,7 +22,7 @@ _MOST = 256
 
 
 def clock_fault(
-    records: Iterable[bytes], me: Peer, now: float, swarm_id: bytes, layout: Layout
+    records: Iterable[bytes], me: Peer, now: float, swarm_id: bytes, rules: Rules
 ) -> str:
     """Return how far the local clock is off, and advice; empty if it seems right.
 
@@ -31,7 +31,7 @@ def clock_fault(
     ahead: dict[Peer, float] = {}
     for data in islice(records, _MOST):
         try:
-            found = unproven(data, now, swarm_id, layout)
+            found = unproven(data, now, swarm_id, rules)
             if found.peer != me:
                 prove(data, found)  # a forged record must not hide that the clock is wrong
                 return ""

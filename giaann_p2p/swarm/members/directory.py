@@ -7,7 +7,7 @@ The directory is built from the peers' own signed records.
    After that the peer is gone, but remembered for `forget` seconds more, because it held shards and
    may come back with them. `forget` exceeds the time for which an old record can be replayed, so a
    replay is never mistaken for a new record.
-2. Memory is bounded by `most` records, each of up to 4 KiB plus 3/4 byte per shard of the swarm. If
+2. Memory is bounded by `most` records, each of up to 4 KiB plus 3 bytes per shard of the swarm. If
    all are live, new peers are turned away until one expires, so no number of strangers pushes out a
    live peer. Otherwise the directory evicts a peer that is not live: first those that hold nothing,
    then those that sent records for the shortest time. So a flood of strangers is evicted first.
@@ -17,22 +17,23 @@ The directory is built from the peers' own signed records.
 4. In a swarm that admits by token, the directory contains members only.
 5. `version` changes whenever the members or what they claim to hold change, and only then. So
    anything derived from these may be cached until `version` changes.
+6. Shards are those by the newest edition that this peer knows. When their number doubles, all
+   claims are read anew from the records.
 """
 
 from collections.abc import Callable, Collection
-from typing import Protocol
 
 import msgspec
 import numpy as np
-import numpy.typing as npt
 
 from giaann_p2p.errors import RecordError, UsageError
-from giaann_p2p.store.layout import Layout, Shards
+from giaann_p2p.store.layout import Shards
 from giaann_p2p.swarm.members.claims import Bits, Claims, Mask, has, have
-from giaann_p2p.swarm.members.health import Health
+from giaann_p2p.swarm.members.health import Health, Placing
 from giaann_p2p.swarm.members.silent_backoff import SilentBackoff
 from giaann_p2p.swarm.wire.admission import Admission
 from giaann_p2p.swarm.wire.identity import Peer
+from giaann_p2p.swarm.wire.manifest import Rules
 from giaann_p2p.swarm.wire.pulse import (
     ID_BYTES,
     Pulse,
@@ -51,6 +52,7 @@ from giaann_p2p.swarm.wire.record import (
     Naming,
     Role,
     Sets,
+    accusations_of,
     check_age,
     prove,
     prove_pulse,
@@ -65,18 +67,6 @@ FORGET = 24 * 3600.0
 _LEAST_FORGET = 2 * SKEW + MOST_LIFETIME
 """Seconds for which an old record can be replayed: `forget` must not be shorter."""
 _FEWEST_ROWS = 16
-
-
-class Placing(Protocol):
-    """The part of `Placement` that the directory needs."""
-
-    @property
-    def peers(self) -> tuple[bytes, ...]:
-        """All members of the placement; `owner_matrix` refers to them by index."""
-
-    @property
-    def owner_matrix(self) -> npt.NDArray[np.uint16]:
-        """Shape [N, R]: each shard's owners, as indices into `peers`."""
 
 
 class SignOfLife(msgspec.Struct, frozen=True):
@@ -113,15 +103,15 @@ class Directory:
     def __init__(
         self,
         swarm_id: bytes,
-        layout: Layout,
+        rules: Callable[[], Rules],
         most: int = MOST_RECORDS,
         forget: float = FORGET,
         admission: Admission | None = None,
     ) -> None:
         """Create an empty directory of at most `most` records.
 
-        A record is kept for `forget` seconds after it expires. Without `admission` the directory
-        accepts every peer.
+        `rules` returns those of the newest edition known here. A record is kept for `forget`
+        seconds after it expires. Without `admission` the directory accepts every peer.
         """
         if forget < _LEAST_FORGET:
             raise UsageError(f"forget must be {_LEAST_FORGET} s or more; it is {forget}")
@@ -133,9 +123,9 @@ class Directory:
         """Number of records of new peers that were rejected because the directory was full."""
         self.strange = 0
         """Number of bare pulses whose record was not known."""
-        self._swarm_id, self._layout, self._most, self._forget = swarm_id, layout, most, forget
+        self._swarm_id, self._rules, self._most, self._forget = swarm_id, rules, most, forget
         self._admission = admission
-        self._claims = Claims(min(_FEWEST_ROWS, most), layout.shards)
+        self._claims = Claims(min(_FEWEST_ROWS, most), rules().shards)
         self._rows: dict[Key, int] = {}
         self._entries: dict[int, _Entry] = {}  # by row
         self._by_id: dict[bytes, int] = {}  # the same rows, by `id` and by `before`
@@ -175,7 +165,7 @@ class Directory:
 
     def _learn(self, data: bytes, now: float) -> SignOfLife | None:
         """Store a record that is not known yet, if it is new and valid."""
-        found = unproven(data, now, self._swarm_id, self._layout)
+        found = unproven(data, now, self._swarm_id, self._rules())
         held = self.announcement(found.peer, found.role)
         if held is not None and found.sequence <= held.sequence:
             return None
@@ -186,7 +176,7 @@ class Directory:
             self._admission.check(found, now)
         prove(data, found)
         is_same = held is not None and held.shards == found.shards  # the usual case
-        sets = None if is_same else sets_of(found, self._layout)
+        sets = None if is_same else self.sets_of(found)
         self._put(data, found, sets, now)
         return SignOfLife(found, is_new=True)
 
@@ -218,6 +208,15 @@ class Directory:
         """Return the latest announcement of a peer, live or gone; None if it is unknown."""
         row = self._rows.get((peer, role))
         return None if row is None else self._entries[row].announcement
+
+    @property
+    def shards(self) -> int:
+        """The number of shards of the swarm, by the newest edition that this peer knows."""
+        return self._rules().shards
+
+    def sets_of(self, said: Announcement) -> Sets:
+        """Return the sets of shards in a record; RecordError if one is malformed."""
+        return sets_of(said, self._rules())
 
     def load(self, peer: Peer, role: Role = "storage") -> Load | None:
         """Return the load that a peer announced last; None if the peer is unknown."""
@@ -275,17 +274,17 @@ class Directory:
         self._advance(now)
         live = [row for row in self._accusers if self._claims.live[row]]
         said = [self._entries[row].announcement for row in live]
-        return {one.peer: one.wrong for one in said}
+        return {one.peer: accusations_of(one, self._rules()) for one in said}
 
     def ready(self, shard: int, now: float) -> list[Peer]:
         """Return the live peers that serve a shard; peers in backoff come last."""
         self._advance(now)
-        return self._naming(self._ready(shard) & self._claims.live, now)
+        return self._naming(self._has(self._claims.ready, shard) & self._claims.live, now)
 
     def syncing(self, shard: int, now: float) -> list[Peer]:
         """Return the live peers that are fetching a shard; peers in backoff come last."""
         self._advance(now)
-        return self._naming(self._syncing(shard) & self._claims.live, now)
+        return self._naming(self._has(self._claims.syncing, shard) & self._claims.live, now)
 
     def sharing(self, shards: Shards, now: float) -> dict[Peer, list[int]]:
         """Return the live peers that serve or fetch any of these shards, each with those it has."""
@@ -324,7 +323,7 @@ class Directory:
     def claimants(self, shard: int, now: float) -> list[Peer]:
         """Return all peers that serve a shard, or are gone and may come back with it."""
         self._advance(now)
-        return self._naming(self._ready(shard) & self._claims.holds, now)
+        return self._naming(self._has(self._claims.ready, shard) & self._claims.holds, now)
 
     def health(
         self, now: float, placement: Placing, replicas: int, silent: Collection[Peer] = ()
@@ -423,7 +422,9 @@ class Directory:
                 self._silences.end(peer)
 
     def _advance(self, now: float) -> None:
-        """Expire records, and forget those that expired long ago."""
+        """Expire records, and forget those that expired long ago; follow the number of shards."""
+        if self._claims.shards != self._rules().shards:
+            self._count_anew()
         if now < self._due:
             return
         claims = self._claims
@@ -434,6 +435,14 @@ class Directory:
             self._drop(row)
         ends = np.where(claims.live, claims.expires, claims.expires + self._forget)
         self._due = float(ends.min())
+
+    def _count_anew(self) -> None:
+        """Read all claims again, as claims to the shards that there are now."""
+        self._claims = self._claims.counted_in(self._rules().shards)
+        for row, entry in self._entries.items():
+            sets = self.sets_of(entry.announcement)
+            self._claims.claim(row, sets.ready, sets.syncing, sets.cold)
+        self._version += 1
 
     def _drop(self, row: int) -> None:
         entry = self._entries.pop(row)
@@ -465,15 +474,9 @@ class Directory:
     def _announcements(self, mask: Mask) -> list[Announcement]:
         return [self._entries[row].announcement for row in np.flatnonzero(mask).tolist()]
 
-    def _ready(self, shard: int) -> Mask:
-        return self._has(self._claims.ready, shard)
-
-    def _syncing(self, shard: int) -> Mask:
-        return self._has(self._claims.syncing, shard)
-
     def _has(self, bits: Bits, shard: int) -> Mask:
-        if not 0 <= shard < self._layout.shards:
-            raise UsageError(f"there is no shard {shard}; the last is {self._layout.shards - 1}")
+        if not 0 <= shard < self._claims.shards:
+            raise UsageError(f"there is no shard {shard}; the last is {self._claims.shards - 1}")
         return has(bits, shard)
 
     def _naming(self, mask: Mask, now: float) -> list[Peer]:

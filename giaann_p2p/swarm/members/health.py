@@ -1,6 +1,22 @@
 """How well the shards of a swarm are replicated."""
 
+from typing import Protocol
+
 import msgspec
+import numpy as np
+import numpy.typing as npt
+
+
+class Placing(Protocol):
+    """The part of `Placement` that the directory needs."""
+
+    @property
+    def peers(self) -> tuple[bytes, ...]:
+        """All members of the placement; `owner_matrix` refers to them by index."""
+
+    @property
+    def owner_matrix(self) -> npt.NDArray[np.uint16]:
+        """Shape [N, R]: each shard's owners, as indices into `peers`."""
 
 
 class Health(msgspec.Struct, frozen=True, kw_only=True):

@@ -7,9 +7,8 @@ shard. While none does, the peer's record tells that time in `Announcement.missi
 shards. See `losses` for what is made of it.
 """
 
-from giaann_p2p.store.layout import Layout
 from giaann_p2p.swarm.members.directory import Directory
-from giaann_p2p.swarm.wire.record import Missing, sets_of
+from giaann_p2p.swarm.wire.record import Missing
 
 _NOTHING = Missing()
 
@@ -17,10 +16,10 @@ _NOTHING = Missing()
 class LastServed:
     """One compute peer's memory of when storage peers last served a shard."""
 
-    def __init__(self, directory: Directory, layout: Layout) -> None:
+    def __init__(self, directory: Directory) -> None:
         self.missing = _NOTHING
         """The entry for this peer's record; empty while a storage peer serves a shard."""
-        self._directory, self._layout = directory, layout
+        self._directory = directory
         self._version: int | None = None  # of the directory at the last look
         self._serves = False  # whether a storage peer served a shard at the last look
         self._seen = 0.0
@@ -45,4 +44,4 @@ class LastServed:
 
     def _does_any_serve(self, now: float) -> bool:
         live = self._directory.live(now)
-        return any(len(sets_of(said, self._layout).ready) for said in live)
+        return any(len(self._directory.sets_of(said).ready) for said in live)

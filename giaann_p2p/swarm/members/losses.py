@@ -14,10 +14,8 @@ from collections.abc import Collection
 
 import msgspec
 
-from giaann_p2p.store.layout import Layout
 from giaann_p2p.swarm.members.directory import Directory
 from giaann_p2p.swarm.wire.identity import Peer
-from giaann_p2p.swarm.wire.record import sets_of
 from giaann_p2p.units import span
 
 
@@ -46,15 +44,13 @@ class Losses(msgspec.Struct, frozen=True, kw_only=True):
 NONE = Losses()
 
 
-def losses(
-    directory: Directory, layout: Layout, now: float, silent: Collection[Peer] = ()
-) -> Losses:
+def losses(directory: Directory, now: float, silent: Collection[Peer] = ()) -> Losses:
     """Return the shards that are lost by the live records of peers that are not silent."""
     live = [one for one in directory.live(now) if one.peer not in silent]
     said = [one for one in live if one.role == "storage"]
     missing, having, cold = Counter[int](), Counter[int](), set[int]()
     for one in said:
-        sets = sets_of(one, layout)
+        sets = directory.sets_of(one)
         missing.update(sets.missing.tolist())
         having.update({*sets.ready.tolist(), *sets.syncing.tolist()})
         cold.update(sets.cold.tolist())
@@ -62,9 +58,8 @@ def losses(
     if not lost:
         served = max((one.missing.seen for one in live if one.role == "compute"), default=0)
         has_any = having or cold
-        return (
-            Losses(shards=[*range(layout.shards)], seen=served) if served and not has_any else NONE
-        )
+        every = range(directory.shards)
+        return Losses(shards=[*every], seen=served) if served and not has_any else NONE
     return Losses(
         shards=lost,
         connections=max(one.missing.connections for one in said),

@@ -7,14 +7,13 @@ does not answer as silent, and does not count its replicas.
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
-from giaann_p2p.store.layout import Layout
 from giaann_p2p.swarm.members import capacity, causes
 from giaann_p2p.swarm.members.directory import Directory
 from giaann_p2p.swarm.members.figures import Figures, Seen
 from giaann_p2p.swarm.members.losses import losses
 from giaann_p2p.swarm.members.placement import Placement
 from giaann_p2p.swarm.wire.identity import Peer
-from giaann_p2p.swarm.wire.record import Announcement, sets_of
+from giaann_p2p.swarm.wire.record import Announcement, Sets
 
 
 class Overview(Figures, frozen=True, kw_only=True):
@@ -28,7 +27,6 @@ class Overview(Figures, frozen=True, kw_only=True):
 
 def overview(
     directory: Directory,
-    layout: Layout,
     placement: Placement,
     replicas: int,
     quorum: int,
@@ -45,20 +43,21 @@ def overview(
     beside = directory.beyond(placement, now)
     holders = [said for said in live if owned.get(said.peer) or said.peer in beside]
     full = capacity.full(holders)
-    unserved = _unserved(live, layout, silent)
+    sets = {said.key: directory.sets_of(said) for said in live}
+    unserved = _unserved([sets[said.key] for said in live if said.peer not in silent])
     return Overview(
-        peers=[_seen(said, layout, owned.get(said.peer, 0)) for said in live],
+        peers=[_seen(said, sets[said.key], owned.get(said.peer, 0)) for said in live],
         silent=[peer for peer in dict.fromkeys(said.peer for said in live) if peer in silent],
         gone=[said.peer for said in directory.gone(now)],
-        excluded=_excluded(placement, layout),
+        excluded=_excluded(placement),
         full=full,
         filling=capacity.filling(holders),
         closed=capacity.closed(placement, full, quorum, beside),
-        losses=losses(directory, layout, now, silent),
+        losses=losses(directory, now, silent),
         cold=len(unserved.cold),
         fetched=len(unserved.syncing),
         now=now,
-        shards=layout.shards,
+        shards=directory.shards,
         replicas=replicas,
         edition=edition,
         health=directory.health(now, placement, replicas, silent),
@@ -72,24 +71,22 @@ class _Unserved(NamedTuple):
     syncing: set[int]
 
 
-def _unserved(live: Sequence[Announcement], layout: Layout, silent: Collection[Peer]) -> _Unserved:
-    sets = [sets_of(said, layout) for said in live if said.peer not in silent]
+def _unserved(sets: Sequence[Sets]) -> _Unserved:
     ready = {shard for one in sets for shard in one.ready.tolist()}
     cold = {shard for one in sets for shard in one.cold.tolist()}
     syncing = {shard for one in sets for shard in one.syncing.tolist()}
     return _Unserved(cold - ready, syncing - ready)
 
 
-def _excluded(placement: Placement, layout: Layout) -> dict[Peer, list[int]]:
+def _excluded(placement: Placement) -> dict[Peer, list[int]]:
     found: dict[Peer, list[int]] = {}
-    for shard in range(layout.shards):
+    for shard in range(len(placement.owner_matrix)):
         for peer in placement.excluded(shard):
             found.setdefault(peer, []).append(shard)
     return found
 
 
-def _seen(said: Announcement, layout: Layout, owned: int) -> Seen:
-    sets = sets_of(said, layout)
+def _seen(said: Announcement, sets: Sets, owned: int) -> Seen:
     return Seen(
         peer=said.peer,
         role=said.role,

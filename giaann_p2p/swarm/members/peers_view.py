@@ -12,7 +12,7 @@ from typing import Self
 
 import numpy as np
 
-from giaann_p2p.store.layout import Layout, Shards
+from giaann_p2p.store.layout import Shards
 from giaann_p2p.swarm.members.claims import Mask
 from giaann_p2p.swarm.members.directory import Directory
 from giaann_p2p.swarm.members.exclusion import Named, excluded, placed
@@ -21,7 +21,7 @@ from giaann_p2p.swarm.members.standing import Standing
 from giaann_p2p.swarm.wire.admission import Admission
 from giaann_p2p.swarm.wire.identity import Peer
 from giaann_p2p.swarm.wire.manifest import Manifest, Rules
-from giaann_p2p.swarm.wire.record import ROLES, Announcement, sets_of
+from giaann_p2p.swarm.wire.record import ROLES, Announcement
 
 _SPARE = 64
 """Incarnations of forgotten peers are pruned once there are this many more incarnations than twice
@@ -40,7 +40,6 @@ class PeersView:
         self,
         me: Peer,
         swarm_id: bytes,
-        layout: Layout,
         rules: Callable[[], Rules],
         admission: Admission | None = None,
         standing: Standing | None = None,
@@ -49,8 +48,8 @@ class PeersView:
         self.me = me
         self.admission = admission
         self.standing = Standing(me) if standing is None else standing
-        self.directory = Directory(swarm_id, layout, admission=admission)
-        self._layout, self._rules = layout, rules
+        self.directory = Directory(swarm_id, rules, admission=admission)
+        self._rules = rules
         self._record_time: Callable[[], float] | None = None
         self._placed: tuple[int, Placement] | None = None
         self._ready_at, self._ready = -1, dict[int, list[Peer]]()
@@ -98,7 +97,7 @@ class PeersView:
         standing: Standing | None = None,
     ) -> Self:
         """Return the view of a peer of the swarm with this manifest."""
-        return cls(me, manifest.swarm_id, manifest.layout, rules, admission, standing)
+        return cls(me, manifest.swarm_id, rules, admission, standing)
 
     @property
     def rules(self) -> Rules:
@@ -165,7 +164,7 @@ class PeersView:
 
     def _found_beside(self, at: float) -> dict[Peer, Shards]:
         placement = self._placement(at)
-        left = np.full(self._layout.shards, self.rules.replicas)
+        left = np.full(self.rules.shards, self.rules.replicas)
         found: dict[Peer, Shards] = {}
         beyond = self.directory.beyond(placement, at)
         for peer in sorted(beyond, key=lambda peer: (-self.standing.seconds(peer), peer)):
@@ -296,7 +295,7 @@ class PeersView:
         return [
             said.peer
             for said in self.directory.gone(self._at(now))
-            if self.keeps(said.peer) and away[sets_of(said, self._layout).ready].any()
+            if self.keeps(said.peer) and away[self.directory.sets_of(said).ready].any()
         ]
 
     def _keeping(self, now: float) -> tuple[Mask, Mask]:

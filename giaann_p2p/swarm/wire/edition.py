@@ -31,7 +31,13 @@ from giaann_p2p.errors import EditionError
 from giaann_p2p.model.spec import CHUNK, MOST_CHUNK
 from giaann_p2p.store.layout import MOST_SHARDS
 from giaann_p2p.swarm.wire.identity import SIGNATURE_BYTES, Identity, verified
-from giaann_p2p.swarm.wire.manifest import MOST_REPLICAS, Manifest, Rules, usual_quorum
+from giaann_p2p.swarm.wire.manifest import (
+    MOST_REPLICAS,
+    Manifest,
+    Rules,
+    usual_quorum,
+)
+from giaann_p2p.swarm.wire.shardset import is_doubled
 
 FORMAT = 2
 """Newest version of the encoding. Version 1 has no number of shards. It is signed while that is the
@@ -201,11 +207,6 @@ class Editions:
         if then and not now < then <= most:
             raise EditionError(f"{what} can only grow: give {now + 1} to {most}, not {then}")
         return then or now
-
-
-def is_doubled(after: int, before: int) -> bool:
-    """Return whether a number of shards is another one, doubled any number of times, even none."""
-    return after >= before and after & (after - 1) == 0
 
 
 def rules_of(manifest: Manifest, edition: Edition | None) -> Rules:

@@ -8,7 +8,10 @@
    one refuses a record that is older than SKEW plus its lifetime.
 4. A record comes with a pulse (see pulse.py). A later pulse makes it as good as one that was signed
    when that pulse was due: it counts from its arrival again, and its age from that time.
-5. Everything is bounded: the text, the addresses, the sets of shards. Cheap checks come first,
+5. A record says in how many shards its sets are counted, because its peer may know another edition
+   than its reader, who counts them anew (see `sets_of`). So readers find owners while the number of
+   shards doubles.
+6. Everything is bounded: the text, the addresses, the sets of shards. Cheap checks come first,
    because verifying a signature takes 86 µs.
 
 Every `now` is in seconds since 1970, and must never go back. So a caller reads the clock once at
@@ -20,9 +23,10 @@ from functools import lru_cache
 from typing import Annotated, Literal
 
 import msgspec
+import numpy as np
 
 from giaann_p2p.errors import MessageError, RecordError, UsageError
-from giaann_p2p.store.layout import Layout, Shards
+from giaann_p2p.store.layout import MOST_SHARDS, Shards
 from giaann_p2p.swarm.wire.actions import Lost
 from giaann_p2p.swarm.wire.identity import (
     PEER_BYTES,
@@ -35,7 +39,7 @@ from giaann_p2p.swarm.wire.identity import (
     verified,
 )
 from giaann_p2p.swarm.wire.link import MOST_ADDRESS_LENGTH, fault_of
-from giaann_p2p.swarm.wire.manifest import PROTOCOL
+from giaann_p2p.swarm.wire.manifest import PROTOCOL, Rules
 from giaann_p2p.swarm.wire.pulse import (
     LINK_BYTES,
     MOST_PULSES,
@@ -47,7 +51,7 @@ from giaann_p2p.swarm.wire.pulse import (
     leads,
     split,
 )
-from giaann_p2p.swarm.wire.shardset import most_bytes, packed, unpacked
+from giaann_p2p.swarm.wire.shardset import is_doubled, most_bytes, packed, recounted, unpacked
 from giaann_p2p.swarm.wire.token import MOST_BYTES as MOST_TOKEN
 
 LIFETIME = 30
@@ -62,6 +66,9 @@ MOST_CAPACITY = 1 << 47
 MOST_NAMED = 8
 """Maximum number of peers that a record may accuse of holding wrong shards."""
 _LEAST_FOR_NAMES = 1 << 10
+_AHEAD = 4
+"""How many times the shards that the reader knows of a record may have room for. A peer that knows
+of more is heard if its sets are short; all are short but those of a few large peers."""
 BUCKETS = 16
 """Number of parts of a swarm's directory: enough for some 16,000 peers, at a thousand in each."""
 FRONT_BYTES = PULSE_BYTES + SIGNATURE_BYTES
@@ -181,6 +188,9 @@ class Announcement(
     edition: _Word = 0
     """Number of the newest edition of the swarm's rules that the peer has. It is left out of the
     encoding while it is 0, so that releases that know no editions read the record."""
+    counted: Annotated[int, msgspec.Meta(ge=0, le=MOST_SHARDS)] = 0
+    """Number of shards of the swarm by which the sets of shards in the record are counted; 0 for
+    that of the manifest. It is left out of the encoding while it is 0."""
 
     @property
     def key(self) -> Key:
@@ -188,9 +198,16 @@ class Announcement(
         return self.peer, self.role
 
     @property
-    def shards(self) -> tuple[bytes, bytes, tuple[Naming, ...], bytes, bytes]:
-        """All sets of shards in the record, encoded: ready, syncing, wrong, cold and missing."""
-        return self.ready, self.syncing, self.wrong, self.cold, self.missing.shards
+    def shards(self) -> tuple[int, bytes, bytes, tuple[Naming, ...], bytes, bytes]:
+        """All sets of shards in the record, encoded: ready, syncing, wrong, cold and missing.
+
+        First comes the number of shards by which they are counted.
+        """
+        return self.counted, self.ready, self.syncing, self.wrong, self.cold, self.missing.shards
+
+    def counted_by(self, rules: Rules) -> int:
+        """Return the number of shards of the swarm by which the record's sets are counted."""
+        return self.counted or rules.first_shards
 
     def lived(self, pulse: Pulse) -> int:
         """Return when the peer lived for certain if it showed this pulse, by its own clock."""
@@ -201,7 +218,7 @@ class Announcement(
 
 
 class Sets(msgspec.Struct, frozen=True):
-    """The sets of shards in a record, decoded."""
+    """The sets of shards in a record, decoded, as sets of the shards that its reader knows of."""
 
     ready: Shards
     syncing: Shards
@@ -231,26 +248,27 @@ def signed_as(identity: Identity, announcement: Announcement) -> bytes:
 
 
 def read(
-    data: bytes, now: float, swarm_id: bytes, layout: Layout, owner: Peer | None = None
+    data: bytes, now: float, swarm_id: bytes, rules: Rules, owner: Peer | None = None
 ) -> Announcement:
     """Decode and verify a record; RecordError says what is wrong.
 
     If `owner` is given, only a record of that peer is accepted.
     """
-    announcement = unproven(data, now, swarm_id, layout, owner)
+    announcement = unproven(data, now, swarm_id, rules, owner)
     prove(data, announcement)
-    sets_of(announcement, layout)
+    sets_of(announcement, rules)
     return announcement
 
 
 def unproven(
-    data: bytes, now: float, swarm_id: bytes, layout: Layout, owner: Peer | None = None
+    data: bytes, now: float, swarm_id: bytes, rules: Rules, owner: Peer | None = None
 ) -> Announcement:
     """Decode a record, and check everything but its signature, its pulse and its sets of shards.
 
     These three checks are expensive; RecordError if another one fails.
     """
-    most = _MOST_BYTES + 4 * most_bytes(layout.shards) + _most_named(layout.shards)
+    shards = min(_AHEAD * rules.shards, MOST_SHARDS)
+    most = _MOST_BYTES + 4 * most_bytes(shards) + _most_named(shards)
     if not FRONT_BYTES < len(data) <= most:
         raise RecordError(f"a record has {FRONT_BYTES + 1} to {most:,} bytes, not {len(data):,}")
     pulse, record = split(data)
@@ -259,6 +277,8 @@ def unproven(
         raise RecordError(f"swarm_id: the record belongs to the swarm {to_text(found.swarm_id)}")
     if owner is not None and found.peer != owner:
         raise RecordError(f"peer: the record is of {name_of(found.peer)}, not of {name_of(owner)}")
+    if not is_doubled(found.counted_by(rules), rules.first_shards):
+        raise RecordError(f"counted: the swarm never has {found.counted} shards")
     check_age(found, pulse, now)
     _check(found)
     return found
@@ -289,29 +309,61 @@ def prove_pulse(pulse: Pulse, known: Pulse, announcement: Announcement) -> None:
         raise WrongPulseError(f"pulse: number {pulse.number} of this record is not of {who}")
 
 
-def sets_of(announcement: Announcement, layout: Layout) -> Sets:
-    """Decode the sets of shards in a record; RecordError if one is malformed."""
-    ready = _shards("ready", announcement.ready, layout)
-    syncing = _shards("syncing", announcement.syncing, layout)
+def sets_of(announcement: Announcement, rules: Rules) -> Sets:
+    """Decode the sets of shards in a record; RecordError if one is malformed.
+
+    They become sets of the shards that there are by `rules`. A record may count the children of
+    such a shard. Its peer serves the shard if it serves all of them, because half a shard answers
+    only half of the reads; and the same holds for cold copies. It is fetching the shard if it holds
+    some children, but does not serve all: it takes what is written to them, and what it holds must
+    be asked for before anything counts as lost. The shard misses chunks if any child does.
+    """
+    count = announcement.counted_by(rules)
+    ready = _shards("ready", announcement.ready, count)
+    syncing = _shards("syncing", announcement.syncing, count)
     for one in announcement.wrong:
-        _shards("wrong", one.shards, layout)
-    cold = _shards("cold", announcement.cold, layout)
-    missing = _shards("missing", announcement.missing.shards, layout)
-    return Sets(ready, syncing, cold, missing)
+        _shards("wrong", one.shards, count)
+    cold = _shards("cold", announcement.cold, count)
+    missing = _shards("missing", announcement.missing.shards, count)
+    if count == (now := rules.shards):  # the usual case
+        return Sets(ready, syncing, cold, missing)
+    any_held = recounted(np.union1d(ready, syncing), count, now, whole=False)
+    ready, cold = recounted(ready, count, now), recounted(cold, count, now)
+    held_in_part = np.setdiff1d(any_held, ready, assume_unique=True)
+    return Sets(ready, held_in_part, cold, recounted(missing, count, now, whole=False))
 
 
-def _shards(field: str, data: bytes, layout: Layout) -> Shards:
+def _shards(field: str, data: bytes, count: int) -> Shards:
     try:
-        return unpacked(data, layout.shards)
+        return unpacked(data, count)
     except MessageError as error:
         raise RecordError(f"{field}: {error}") from None
 
 
-def namings(wrong: Mapping[Peer, Shards], layout: Layout) -> tuple[Naming, ...]:
-    """Return the accusations for a record: as many as fit, those of the most shards first."""
-    told, left = list[Naming](), max(_LEAST_FOR_NAMES, most_bytes(layout.shards))
+def accusations_of(announcement: Announcement, rules: Rules) -> tuple[Naming, ...]:
+    """Return the accusations in a valid record, with the shards that there are by `rules`.
+
+    A replica of a shard is wrong if that of any of its children is.
+    """
+    count, now = announcement.counted_by(rules), rules.shards
+    if count == now:  # the usual case
+        return announcement.wrong
+    return tuple(
+        Naming(
+            one.peer, packed(recounted(unpacked(one.shards, count), count, now, whole=False), now)
+        )
+        for one in announcement.wrong
+    )
+
+
+def namings(wrong: Mapping[Peer, Shards], count: int) -> tuple[Naming, ...]:
+    """Return the accusations for a record: as many as fit, those of the most shards first.
+
+    The swarm has `count` shards.
+    """
+    told, left = list[Naming](), max(_LEAST_FOR_NAMES, most_bytes(count))
     for peer in sorted(wrong, key=lambda peer: (-len(wrong[peer]), peer))[:MOST_NAMED]:
-        shards = packed(wrong[peer], layout.shards)
+        shards = packed(wrong[peer], count)
         left -= len(shards)
         if left >= 0:
             told.append(Naming(peer, shards))
@@ -348,9 +400,10 @@ def place_of(swarm_id: bytes, role: Role, bucket: int) -> str:
 
 
 def _encoded(announcement: Announcement) -> bytes:
-    if announcement.edition:
-        return msgspec.msgpack.encode(announcement)
-    return msgspec.msgpack.encode(msgspec.structs.astuple(announcement)[:-1])
+    fields = msgspec.structs.astuple(announcement)
+    if not announcement.counted:
+        fields = fields[:-1] if announcement.edition else fields[:-2]
+    return msgspec.msgpack.encode(fields)
 
 
 @lru_cache(maxsize=64)  # one process may run several peers, which all read the same records
@@ -379,7 +432,7 @@ def _check(found: Announcement) -> None:
     named = [one.peer for one in found.wrong]
     if named != sorted({*named}) or found.peer in named:
         raise RecordError("wrong: the accused must be other peers, ascending, each once")
-    holds = found.capacity or found.used or found.wrong
+    holds = found.capacity or found.used or found.wrong or found.counted
     sets = found.ready, found.syncing, found.cold, found.missing.shards
     holds = holds or sets != (_NO_SHARDS,) * len(sets)
     if found.role == "compute" and holds:

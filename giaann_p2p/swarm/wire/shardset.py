@@ -67,6 +67,11 @@ def unpacked(data: bytes, count: int) -> Shards:
     return shards
 
 
+def is_doubled(after: int, before: int) -> bool:
+    """Return whether a number of shards is another one, doubled any number of times, even none."""
+    return after >= before and after & (after - 1) == 0
+
+
 def recounted(shards: Shards, before: int, after: int, *, whole: bool = True) -> Shards:
     """Return a set of some of `before` shards as one of `after` shards, in ascending order.
 

@@ -30,6 +30,7 @@ from giaann_p2p.store.layout import Shards
 from giaann_p2p.store.store import Store
 from giaann_p2p.store.update import Update
 from giaann_p2p.swarm.replication.settings import Settings
+from giaann_p2p.swarm.wire.edition import rules_of
 from giaann_p2p.swarm.wire.identity import Identity
 from giaann_p2p.swarm.wire.manifest import Manifest
 from giaann_p2p.swarm.wire.record import Role
@@ -150,7 +151,11 @@ async def _board(
     """Be a node of the board that holds no column."""
     async with joined_host(key, _HERE, seeds) as place:
         board = await HiveBoard.start(
-            place.host, manifest.swarm_id, manifest.layout, place.book.seeds, Clock()
+            place.host,
+            manifest.swarm_id,
+            lambda: rules_of(manifest, None),
+            place.book.seeds,
+            Clock(),
         )
         try:
             yield board, place.host.addresses

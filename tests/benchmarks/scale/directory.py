@@ -4,8 +4,8 @@ import numpy as np
 
 from giaann_p2p.node.members.lookout import interval
 from giaann_p2p.node.options import Options
-from giaann_p2p.store.layout import Layout
 from giaann_p2p.swarm.members.directory import MOST_RECORDS
+from giaann_p2p.swarm.wire.manifest import Rules
 from giaann_p2p.swarm.wire.pulse import (
     BARE_BYTES,
     MOST_PULSES,
@@ -85,7 +85,7 @@ def record_bytes(peers: int, shards: int) -> float:
     """Return how long a record is in the DHT, on average."""
     records = [record(peers, shards, at) for at in spread(peers, _SAMPLE)]
     for data in records[:3]:
-        read(data, NOW, SWARM, Layout(shards=shards))  # a real reader takes it
+        read(data, NOW, SWARM, Rules(shards))  # a real reader takes it
     return float(np.mean([len(data) for data in records])) + BESIDE
 
 

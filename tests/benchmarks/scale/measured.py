@@ -98,7 +98,7 @@ def _place(peers: int, shards: int) -> Placement:
 
 
 def _merged(records: list[bytes], shards: int) -> Directory:
-    directory = Directory(SWARM, Layout(shards=shards), most=len(records))
+    directory = Directory(SWARM, lambda: Rules(shards), most=len(records))
     _merge(records, directory)
     return directory
 
@@ -117,7 +117,7 @@ def _anti_entropy(peers: int, records: list[bytes]) -> float:
     store = Store.in_memory(SPEC, layout)
     store.hold(mine.tolist())
     store.apply([Update(JOB, at, mine, EMPTY) for at in range(_PUSHES)])
-    around = PeersView(me, SWARM, layout, lambda: Rules(shards, REPLICAS))
+    around = PeersView(me, SWARM, lambda: Rules(shards, REPLICAS))
     around.directory = _merged(records, shards)
     delta_checks = DeltaChecks.of(SPEC, layout, anything)
     peer = StoragePeer(

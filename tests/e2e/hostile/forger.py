@@ -113,7 +113,7 @@ class Forger:
         self._board = await HiveBoard.start(
             self._place.host,
             manifest.swarm_id,
-            manifest.layout,
+            self._gate.rules,
             self._place.book.seeds,
             self._clock,
             admission,
@@ -123,7 +123,6 @@ class Forger:
         self._lookout = Lookout(
             self._board,
             around,
-            manifest.layout,
             manifest.swarm_id,
             self._clock,
             roles=("storage", "compute"),

@@ -24,6 +24,7 @@ from giaann_p2p.node.members.address_book import AddressBook
 from giaann_p2p.node.members.joined_host import JoinedHost
 from giaann_p2p.node.members.membership import Membership, TokenIssuer
 from giaann_p2p.store.applied import Applied
+from giaann_p2p.swarm.wire.edition import rules_of
 from giaann_p2p.swarm.wire.identity import Identity, Peer, name_of
 from giaann_p2p.swarm.wire.manifest import Manifest
 from giaann_p2p.swarm.wire.member_messages import AskRecords, AskRevoked
@@ -104,7 +105,7 @@ class Stranger:
         board = await HiveBoard.start(
             host,
             self._manifest.swarm_id,
-            self._manifest.layout,
+            lambda: rules_of(self._manifest, None),
             book.seeds,
             self._clock,
             None,

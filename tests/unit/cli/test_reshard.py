@@ -64,7 +64,7 @@ class Swarm:
     def overview(self) -> Overview:
         around = self.around
         placement = around.placement(NOW)
-        return overview(around.directory, LAYOUT, placement, placement.replicas, 2, NOW)
+        return overview(around.directory, placement, placement.replicas, 2, NOW)
 
 
 @pytest.fixture

@@ -22,7 +22,6 @@ from giaann_p2p.swarm.wire.manifest import Manifest
 from giaann_p2p.swarm.wire.member_messages import AskRelease, ReleaseIs
 from giaann_p2p.swarm.wire.message import Message
 from giaann_p2p.swarm.wire.messages import Refusal, decode, encode
-from tests.helpers_swarm import LAYOUT
 from tests.unit.cli.test_health_shown import STORING
 from tests.unit.swarm.members.test_peers_view import NOW, TWO, Seeing, record
 
@@ -109,5 +108,5 @@ def test_what_a_peer_says_is_shown_and_else_when_it_was_first_seen() -> None:
     seen = SimpleNamespace(peers=[replace(STORING, peer=TWO.peer)], silent=(), now=NOW)
     found = cast(Overview, seen)
     for origins, told in (({}, (None, int(NOW))), ({KEY: Origin("1.2.3", 7)}, ("1.2.3", 7))):
-        (peer,) = peers_now(found, around.directory, LAYOUT, Since(), origins).peers
+        (peer,) = peers_now(found, around.directory, Since(), origins).peers
         assert (peer.version, peer.since) == told

@@ -247,11 +247,10 @@ class Client:
         loop = asyncio.get_running_loop()
         self.clock = Clock(lambda: EPOCH + loop.time(), loop.time)
         self.transport = town.transport(self.me)
-        around = PeersView(self.me, MANIFEST.swarm_id, LAYOUT, lambda: rules_of(MANIFEST, None))
+        around = PeersView(self.me, MANIFEST.swarm_id, lambda: rules_of(MANIFEST, None))
         self.lookout = Lookout(
             town.board.view(self.me),
             around,
-            LAYOUT,
             MANIFEST.swarm_id,
             self.clock,
             options=town.options,

@@ -2,11 +2,13 @@
 
 from giaann_p2p.store.layout import Layout
 from giaann_p2p.swarm.wire.identity import Identity
+from giaann_p2p.swarm.wire.manifest import Rules
 from giaann_p2p.swarm.wire.record import Announcement, Missing, namings, signed
 from giaann_p2p.swarm.wire.shardset import packed
 from tests.helpers_swarm import shards
 
 LAYOUT = Layout(shards=8)
+RULES = Rules(LAYOUT.shards)
 SWARM = bytes(32)
 NOW = 1.8e9
 PEERS = [Identity.from_seed(bytes([n]) * 32) for n in range(1, 6)]
@@ -36,7 +38,7 @@ def said(
         ready=some(*ready),
         cold=some(*cold),
         missing=missing,
-        wrong=namings({wrong.peer: shards(*ALL)} if wrong else {}, LAYOUT),
+        wrong=namings({wrong.peer: shards(*ALL)} if wrong else {}, LAYOUT.shards),
         durable=durable,
     )
     return signed(who, record)

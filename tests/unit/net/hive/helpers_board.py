@@ -9,6 +9,7 @@ from giaann_p2p.net.hive.host import Host
 from giaann_p2p.node.clock import Clock
 from giaann_p2p.store.layout import Layout
 from giaann_p2p.swarm.wire.identity import Identity
+from giaann_p2p.swarm.wire.manifest import Rules
 from giaann_p2p.swarm.wire.pulse import pulse_of
 from giaann_p2p.swarm.wire.record import Announcement, next_sequence, signed_as
 from tests.unit.net.hive.helpers import Place, until
@@ -16,6 +17,7 @@ from tests.unit.swarm.helpers_pulses import SEED
 
 SWARM = bytes(range(32))
 LAYOUT = Layout(shards=8)
+RULES = Rules(LAYOUT.shards)
 NOW = 1_900_000_000.0
 
 
@@ -47,7 +49,7 @@ async def board(
     clock = Clock()
     host = host or await place.host()
     found = seeds or (lambda: place.hosts[0].addresses)
-    return await HiveBoard.start(host, swarm, LAYOUT, found, lambda: clock() + ahead)
+    return await HiveBoard.start(host, swarm, lambda: RULES, found, lambda: clock() + ahead)
 
 
 CLOCK = Clock()

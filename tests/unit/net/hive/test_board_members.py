@@ -14,7 +14,7 @@ from giaann_p2p.swarm.wire.manifest import Manifest
 from giaann_p2p.swarm.wire.revoked import Revoked
 from giaann_p2p.swarm.wire.token import Rights, founded
 from tests.unit.net.hive.helpers import Place, hosts, until
-from tests.unit.net.hive.helpers_board import LAYOUT, record
+from tests.unit.net.hive.helpers_board import LAYOUT, RULES, record
 
 pytestmark = pytest.mark.usefixtures("patient")
 FOUNDER = Identity.from_seed(b"f" * 32)
@@ -38,7 +38,7 @@ async def board(
     token = token_of(host) if member else b""
     seeds = place.hosts[0].addresses
     made = await HiveBoard.start(
-        host, CLUB.swarm_id, LAYOUT, lambda: seeds, CLOCK, admission, token
+        host, CLUB.swarm_id, lambda: RULES, lambda: seeds, CLOCK, admission, token
     )
     return made, host, token
 
@@ -100,7 +100,7 @@ def test_a_member_that_is_no_storage_peer_leaves_no_record_as_one() -> None:
         ).to_bytes()
         seeds = place.hosts[0].addresses
         other = await HiveBoard.start(
-            host, CLUB.swarm_id, LAYOUT, lambda: seeds, CLOCK, None, computes
+            host, CLUB.swarm_id, lambda: RULES, lambda: seeds, CLOCK, None, computes
         )
         await until(lambda: first.nodes == 1)
         with pytest.raises(Unreachable):

@@ -11,14 +11,14 @@ from giaann_p2p.swarm.wire.admission import Admission
 from giaann_p2p.swarm.wire.identity import Identity, Peer
 from giaann_p2p.swarm.wire.pulse import bare
 from giaann_p2p.swarm.wire.record import BUCKETS, FRONT_BYTES, SKEW, Announcement, bucket_of
-from tests.unit.net.hive.helpers_board import LAYOUT, NOW, SWARM, record
+from tests.unit.net.hive.helpers_board import NOW, RULES, SWARM, record
 from tests.unit.swarm.helpers_pulses import beat
 
 ME, OTHER = (Identity.from_seed(bytes([number] * 32)) for number in (1, 2))
 
 
 def shelf(most: int = 1 << 19, me: Peer = OTHER.peer) -> Shelf:
-    return Shelf(me, SWARM, LAYOUT, most)
+    return Shelf(me, SWARM, lambda: RULES, most)
 
 
 def test_a_record_lies_in_its_place_for_its_lifetime() -> None:
@@ -157,7 +157,7 @@ def test_who_is_no_member_any_more_keeps_no_place_by_pulses() -> None:
                 raise RecordError("token: it has expired")
 
     held, data = (
-        Shelf(OTHER.peer, SWARM, LAYOUT, admission=cast(Admission, Fence())),
+        Shelf(OTHER.peer, SWARM, lambda: RULES, admission=cast(Admission, Fence())),
         record(ME, NOW),
     )
     key = held.key("storage", ME.peer)

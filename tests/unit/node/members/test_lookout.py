@@ -74,14 +74,13 @@ class Place:
         loop = asyncio.get_running_loop()
         self.clock = Clock(lambda: EPOCH, loop.time)
         self.board = MemoryBoard(random.Random(0))
-        self.around = PeersView(ME.peer, MANIFEST.swarm_id, LAYOUT, lambda: Rules(LAYOUT.shards))
+        self.around = PeersView(ME.peer, MANIFEST.swarm_id, lambda: Rules(LAYOUT.shards))
         self.restarted: list[Peer] = []
         self.ready = ALL
         view = self.board.view(ME.peer)
         self.lookout = Lookout(
             view,
             self.around,
-            LAYOUT,
             MANIFEST.swarm_id,
             self.clock,
             restarted=self.restarted.append,

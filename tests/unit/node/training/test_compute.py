@@ -123,7 +123,7 @@ def test_it_tells_when_shards_were_last_served_after_the_last_storage_peer_has_e
         around, now = leader.visitor.visit.around, leader.visitor.visit.clock
 
         def lost() -> Losses:
-            return losses(around.directory, LAYOUT, now())
+            return losses(around.directory, now())
 
         await town.until(lambda: shop.me in around.workers(now()), 30)
         assert not lost()

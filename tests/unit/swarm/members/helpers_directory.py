@@ -8,11 +8,13 @@ import numpy as np
 from giaann_p2p.store.layout import Layout
 from giaann_p2p.swarm.members.directory import Directory
 from giaann_p2p.swarm.wire.identity import Identity
+from giaann_p2p.swarm.wire.manifest import Rules
 from giaann_p2p.swarm.wire.record import FRONT_BYTES, Announcement, signed
 from giaann_p2p.swarm.wire.shardset import packed
 from tests.unit.swarm.helpers_pulses import chained
 
 SWARM, LAYOUT, NOW = bytes(range(32)), Layout(shards=16), 1_800_000_000.0
+RULES = Rules(LAYOUT.shards)
 WHO = [Identity.from_seed(bytes([n]) * 32) for n in range(1, 8)]
 PEERS = [identity.peer for identity in WHO]
 sequences = count(1)
@@ -40,7 +42,7 @@ def record(who: Identity = WHO[0], now: float = NOW, **fields: object) -> bytes:
 
 
 def made() -> Directory:
-    return Directory(SWARM, LAYOUT)
+    return Directory(SWARM, lambda: RULES)
 
 
 def said_in(data: bytes) -> Announcement:

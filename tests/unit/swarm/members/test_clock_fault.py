@@ -3,14 +3,14 @@
 import msgspec
 import pytest
 
-from giaann_p2p.store.layout import Layout
 from giaann_p2p.swarm.members.clock_fault import clock_fault
 from giaann_p2p.swarm.wire.identity import Identity
+from giaann_p2p.swarm.wire.manifest import Rules
 from giaann_p2p.swarm.wire.pulse import MOST_PULSES, PULSE_BYTES, PULSE_SECONDS, pulse_of
 from giaann_p2p.swarm.wire.record import SKEW, Announcement, signed, signed_as
 from tests.unit.swarm.helpers_pulses import SEED, beat
 
-NOW, SWARM, LAYOUT = 1_800_000_000, bytes(32), Layout()
+NOW, SWARM, RULES = 1_800_000_000, bytes(32), Rules(256)
 ME, *OTHERS = (Identity.from_seed(bytes([number]) * 32) for number in range(1, 5))
 
 
@@ -28,7 +28,7 @@ def record(who: Identity, ahead: float, by: Identity | None = None) -> bytes:
 
 
 def fault(*records: bytes) -> str:
-    return clock_fault(records, ME.peer, NOW, SWARM, LAYOUT)
+    return clock_fault(records, ME.peer, NOW, SWARM, RULES)
 
 
 @pytest.mark.parametrize(("ahead", "word"), [(7200, "behind"), (-9000, "ahead of")])

@@ -11,11 +11,11 @@ import numpy.typing as npt
 import pytest
 
 from giaann_p2p.errors import RecordError, UsageError
-from giaann_p2p.store.layout import Layout
 from giaann_p2p.swarm.members import directory as directory_module
 from giaann_p2p.swarm.members.directory import FORGET, Directory, SignOfLife
 from giaann_p2p.swarm.members.health import Health
 from giaann_p2p.swarm.wire.identity import Identity, Peer
+from giaann_p2p.swarm.wire.manifest import Rules
 from giaann_p2p.swarm.wire.pulse import (
     MOST_PULSES,
     bare,
@@ -39,6 +39,7 @@ from tests.unit.swarm.members.helpers_directory import (
     LAYOUT,
     NOW,
     PEERS,
+    RULES,
     SWARM,
     WHO,
     announced,
@@ -234,7 +235,7 @@ def test_a_wrong_clock_changes_nothing_about_the_end(skew: int) -> None:
 
 
 def test_a_forgotten_peers_record_cannot_be_sent_again() -> None:
-    found = Directory(SWARM, LAYOUT, forget=2 * SKEW + MOST_LIFETIME)
+    found = Directory(SWARM, lambda: RULES, forget=2 * SKEW + MOST_LIFETIME)
     data = record(now=NOW + SKEW, lifetime=MOST_LIFETIME)
     assert found.merge(data, NOW)
     end = NOW + MOST_LIFETIME + 2 * SKEW + MOST_LIFETIME
@@ -245,7 +246,7 @@ def test_a_forgotten_peers_record_cannot_be_sent_again() -> None:
     with pytest.raises(RecordError, match="a replay of an old one"):
         found.merge(data, end)
     with pytest.raises(UsageError, match="forget must be 7500 s or more"):
-        Directory(SWARM, LAYOUT, forget=3600)
+        Directory(SWARM, lambda: RULES, forget=3600)
 
 
 def test_a_dead_peers_records_sent_again_deceive_newcomers_alone_and_not_for_long() -> None:
@@ -364,7 +365,7 @@ def test_the_health_of_an_empty_swarm() -> None:
 
 
 def test_an_owner_that_nobody_heard_of_is_not_settled() -> None:
-    found = Directory(SWARM, LAYOUT, most=1)
+    found = Directory(SWARM, lambda: RULES, most=1)
     found.merge(record(ready=shards(*range(16))), NOW)
     both = Placed((PEERS[0], PEERS[1]), np.array([[0, 1]] * 16, np.uint16))
     assert found.health(NOW, both, 2) == Health(least=1, mean=1.0, under=16, lost=0, unsettled=16)
@@ -378,7 +379,7 @@ def strangers(number: int, first: int = 1000) -> list[Identity]:
 
 
 def test_a_flood_pushes_no_live_peer_out() -> None:
-    found = Directory(SWARM, LAYOUT, most=40)
+    found = Directory(SWARM, lambda: RULES, most=40)
     for who in WHO:
         found.merge(record(who, lifetime=300, ready=shards(1)), NOW)
     for who in strangers(60):
@@ -391,7 +392,7 @@ def test_a_flood_pushes_no_live_peer_out() -> None:
 
 
 def test_the_best_known_of_the_gone_are_kept_longest() -> None:
-    found = Directory(SWARM, LAYOUT, most=7)
+    found = Directory(SWARM, lambda: RULES, most=7)
     for now in (NOW, NOW + 10):
         found.merge(record(WHO[0], now, ready=shards(1)), now)
     for now in (NOW - 10, NOW + 10):
@@ -408,7 +409,7 @@ def test_the_best_known_of_the_gone_are_kept_longest() -> None:
 
 
 def test_room_is_made_by_the_gone_alone() -> None:
-    found = Directory(SWARM, LAYOUT, most=2)
+    found = Directory(SWARM, lambda: RULES, most=2)
     for now in (NOW, NOW + 100):
         found.merge(record(WHO[0], now, ready=shards(1)), now)
     found.merge(record(WHO[1], NOW + 140), NOW + 140)
@@ -417,13 +418,13 @@ def test_room_is_made_by_the_gone_alone() -> None:
 
 
 def test_a_directory_of_one() -> None:
-    found = Directory(SWARM, LAYOUT, most=1)
+    found = Directory(SWARM, lambda: RULES, most=1)
     assert found.merge(record(WHO[0], ready=shards(5)), NOW)
     assert found.merge(record(WHO[1]), NOW) is None
     assert found.merge(record(WHO[1], NOW + 40), NOW + 40)
     assert (found.claimants(5, NOW + 40), len(found)) == ([], 1)
     with pytest.raises(UsageError, match="room for a record; most is 0"):
-        Directory(SWARM, LAYOUT, most=0)
+        Directory(SWARM, lambda: RULES, most=0)
 
 
 # Doubt
@@ -513,14 +514,13 @@ def test_who_is_called_wrong_is_known_as_long_as_the_record_lives_that_says_so()
 
 def test_accusations_take_no_more_memory_than_their_records() -> None:
     """Nine in ten of 65,536 shards take a few bytes in a record, and 128 KiB each when decoded."""
-    layout = Layout(shards=1 << 16)
-    directory = Directory(SWARM, layout)
+    directory = Directory(SWARM, lambda: Rules(1 << 16))
     accusers = [Identity.from_seed(bytes([n]) * 32) for n in range(1, 33)]
     data = []
     for n, who in enumerate(accusers):
         sets = [np.delete(np.arange(1 << 16, dtype=np.uint16), [n, 100 + m]) for m in range(8)]
         peers = sorted(Peer(bytes([n, m]) * 16) for m in range(8))
-        wrong = tuple(map(Naming, peers, (packed(some, layout.shards) for some in sets)))
+        wrong = tuple(map(Naming, peers, (packed(some, 1 << 16) for some in sets)))
         data.append(record(who, wrong=wrong))
     tracemalloc.start()
     for one in data:

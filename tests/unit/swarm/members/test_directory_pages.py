@@ -17,7 +17,7 @@ from giaann_p2p.swarm.wire.member_messages import (
 from giaann_p2p.swarm.wire.messages import Refusal
 from giaann_p2p.swarm.wire.pulse import bare
 from giaann_p2p.swarm.wire.record import Role
-from tests.helpers_swarm import LAYOUT
+from tests.helpers_swarm import RULES
 from tests.unit.swarm.helpers_pulses import beat
 from tests.unit.swarm.members.test_peers_view import NOW, ONE, SWARM, THREE, TWO, record
 
@@ -59,7 +59,7 @@ def test_pages_are_full_and_bounded(records: list[bytes], sizes: list[int]) -> N
 
 
 def test_a_page_has_the_live_records_of_one_role() -> None:
-    directory = Directory(SWARM, LAYOUT)
+    directory = Directory(SWARM, lambda: RULES)
     compute = record(THREE, role="compute", capacity=0, device="cpu", slots=3)
     stores = [record(ONE), record(TWO)]
     for one in (*stores, compute):
@@ -72,7 +72,7 @@ def test_a_page_has_the_live_records_of_one_role() -> None:
 
 
 def test_what_the_peer_keeps_for_others_goes_first_and_nothing_goes_twice() -> None:
-    directory = Directory(SWARM, LAYOUT)
+    directory = Directory(SWARM, lambda: RULES)
     old, new, other = record(ONE, 1), record(ONE, 2), record(TWO)
     for one in (old, other):
         directory.merge(one, NOW)
@@ -83,7 +83,7 @@ def test_what_the_peer_keeps_for_others_goes_first_and_nothing_goes_twice() -> N
 
 
 def test_a_record_is_listed_once_with_the_newest_pulse() -> None:
-    directory = Directory(SWARM, LAYOUT)
+    directory = Directory(SWARM, lambda: RULES)
     one, two = record(ONE), record(TWO)
     directory.merge(beat(one, ONE, 1), NOW)
     directory.merge(beat(two, TWO, 4), NOW)
@@ -97,7 +97,7 @@ def test_a_record_is_listed_once_with_the_newest_pulse() -> None:
 
 
 def test_who_asks_for_pulses_gets_whole_only_what_is_new() -> None:
-    directory = Directory(SWARM, LAYOUT)
+    directory = Directory(SWARM, lambda: RULES)
     one, two = record(ONE), record(TWO)
     pages = DirectoryPages(directory, lambda role: [])
     directory.merge(one, NOW)

@@ -29,9 +29,9 @@ from giaann_p2p.swarm.wire.record import (
 )
 from tests.unit.swarm.helpers_pulses import SEED, beat
 from tests.unit.swarm.members.helpers_directory import (
-    LAYOUT,
     NOW,
     PEERS,
+    RULES,
     SWARM,
     WHO,
     living,
@@ -143,7 +143,7 @@ def test_a_bare_pulse_is_as_good_where_its_record_is_known() -> None:
 
 
 def test_of_records_that_are_gone_no_id_is_left() -> None:
-    found = Directory(SWARM, LAYOUT, most=3)
+    found = Directory(SWARM, lambda: RULES, most=3)
     for number in range(5):
         for who in WHO:
             for later in range(4):
@@ -198,7 +198,7 @@ def test_a_member_that_is_barred_lives_no_longer() -> None:
             if said.peer in barred:
                 raise RecordError("token: it has expired")
 
-    found, data = Directory(SWARM, LAYOUT, admission=cast(Admission, Fence())), living()
+    found, data = Directory(SWARM, lambda: RULES, admission=cast(Admission, Fence())), living()
     found.merge(data, NOW)
     assert found.merge(beat(data, WHO[0], 1), NOW + 10)
     barred.add(PEERS[0])

@@ -6,7 +6,6 @@ import pytest
 
 from giaann_p2p.swarm.members.last_served import LastServed
 from giaann_p2p.swarm.wire.record import Missing
-from tests.helpers_swarm import LAYOUT
 from tests.unit.swarm.members.test_peers_view import NOW, ONE, TWO, Seeing, record
 
 NOTHING = Missing()
@@ -14,7 +13,7 @@ NOTHING = Missing()
 
 def _looking() -> tuple[Seeing, LastServed, Callable[[float], bool]]:
     around = Seeing()
-    served = LastServed(around.directory, LAYOUT)
+    served = LastServed(around.directory)
     return around, served, served.look
 
 

@@ -10,7 +10,7 @@ from giaann_p2p.swarm.members.overview import Overview, overview
 from giaann_p2p.swarm.members.placement import Placement
 from giaann_p2p.swarm.wire.identity import Identity, Peer
 from giaann_p2p.swarm.wire.record import Missing
-from tests.helpers_swarm import LAYOUT, SHARDS
+from tests.helpers_swarm import SHARDS
 from tests.unit.swarm.members.test_peers_view import NOW, ONE, THREE, TWO, Seeing, record
 
 ALL = tuple(range(SHARDS))
@@ -22,7 +22,7 @@ def seen(
     around = Seeing()
     around.tell(*records)
     placement: Placement = around.placement(now)
-    return overview(around.directory, LAYOUT, placement, 2, quorum, now, silent)
+    return overview(around.directory, placement, 2, quorum, now, silent)
 
 
 def test_all_is_well() -> None:

@@ -3,16 +3,16 @@
 import msgspec
 import pytest
 
-from giaann_p2p.store.layout import Layout
 from giaann_p2p.swarm.members.own_record import OwnRecord, is_news
 from giaann_p2p.swarm.wire.identity import Identity
+from giaann_p2p.swarm.wire.manifest import Rules
 from giaann_p2p.swarm.wire.pulse import MOST_PULSES, PULSE_BYTES, PULSE_SECONDS, split
 from giaann_p2p.swarm.wire.record import Announcement, Load, Missing, read
 from giaann_p2p.swarm.wire.shardset import packed
 from tests.helpers_swarm import shards
 
 ME = Identity.from_seed(bytes(32))
-SWARM, LAYOUT, NOW = bytes(range(32)), Layout(shards=8), 1_800_000_000
+SWARM, RULES, NOW = bytes(range(32)), Rules(8), 1_800_000_000
 SAID = Announcement(
     swarm_id=SWARM,
     peer=ME.peer,
@@ -41,7 +41,7 @@ def test_nothing_new_is_told_by_pulses_that_others_believe() -> None:
     assert mine.continued(SAID, NOW) is None
     first = mine.signed(SAID)
     assert split(first)[0].number == 0
-    found = read(first, NOW, SWARM, LAYOUT)
+    found = read(first, NOW, SWARM, RULES)
     assert msgspec.structs.replace(found, anchor=SAID.anchor) == SAID
     for number in range(1, MOST_PULSES + 1):
         now = NOW + PULSE_SECONDS * number + 0.4
@@ -49,7 +49,7 @@ def test_nothing_new_is_told_by_pulses_that_others_believe() -> None:
         assert data is not None
         assert split(data)[0].number == number
         assert data[PULSE_BYTES:] == first[PULSE_BYTES:]
-        assert read(data, now, SWARM, LAYOUT) == found
+        assert read(data, now, SWARM, RULES) == found
     assert mine.continued(SAID, now + PULSE_SECONDS) is None  # the chain is used up
     assert repr(mine) == f"<OwnRecord: {SAID}, pulse {MOST_PULSES}>"
 
@@ -61,7 +61,7 @@ def test_each_record_has_a_chain_of_its_own() -> None:
     assert len(anchors | {split(other.signed(SAID))[0]}) == 3
     data = mine.continued(later, NOW + 10)
     assert data is not None
-    assert read(data, NOW, SWARM, LAYOUT).sequence == later.sequence
+    assert read(data, NOW, SWARM, RULES).sequence == later.sequence
 
 
 def test_a_pulse_follows_the_clock_and_is_a_step_ahead_at_most() -> None:

@@ -51,8 +51,8 @@ class Seeing(PeersView):
     """A view that notes who began anew."""
 
     def __init__(self) -> None:
-        super().__init__(ONE.peer, SWARM, LAYOUT, lambda: self.rules_now)
         self.rules_now = RULES
+        super().__init__(ONE.peer, SWARM, lambda: self.rules_now)
         self.restarted: list[Peer] = []
 
     def tell(self, *records: bytes, now: float = NOW) -> None:
@@ -184,9 +184,7 @@ OLD = Standing(ONE.peer, seen={ONE.peer: 100 * DAY, THREE.peer: 10 * DAY})
 
 def seeing(manifest: Manifest) -> PeersView:
     admission = Admission(manifest)
-    return PeersView(
-        ONE.peer, manifest.swarm_id, LAYOUT, lambda: RULES, admission, copy.deepcopy(OLD)
-    )
+    return PeersView(ONE.peer, manifest.swarm_id, lambda: RULES, admission, copy.deepcopy(OLD))
 
 
 def computing(manifest: Manifest, identity: Identity, token: bytes = b"") -> bytes:
@@ -268,7 +266,7 @@ def test_a_compute_peer_that_is_there_for_a_day_stands() -> None:
 
 def test_a_book_that_is_given_is_kept_though_nobody_is_in_it() -> None:
     book = Standing(ONE.peer)
-    assert PeersView(ONE.peer, SWARM, LAYOUT, lambda: RULES, standing=book).standing is book
+    assert PeersView(ONE.peer, SWARM, lambda: RULES, standing=book).standing is book
 
 
 def test_who_was_let_into_a_swarm_of_members_is_no_newcomer() -> None:

@@ -5,11 +5,11 @@ import msgspec
 from giaann_p2p.swarm.members.directory import Directory
 from giaann_p2p.swarm.members.signs_of_life import SignsOfLife
 from tests.unit.swarm.helpers_pulses import beat, chained
-from tests.unit.swarm.members.test_directory import LAYOUT, NOW, SWARM, WHO, announced
+from tests.unit.swarm.members.test_directory import NOW, RULES, SWARM, WHO, announced
 
 
 def test_each_record_and_each_pulse_of_a_compute_peer_is_told_once() -> None:
-    directory, signs = Directory(SWARM, LAYOUT), SignsOfLife()
+    directory, signs = Directory(SWARM, lambda: RULES), SignsOfLife()
     worker, storing, other = WHO[:3]
     said = announced(worker, role="compute")
     data = chained(worker, said)

@@ -12,7 +12,7 @@ GIANT = 1000 << 30
 
 def _around(*records: bytes, old: tuple[Identity, ...] = ()) -> PeersView:
     book = Standing(ME.peer, seen={one.peer: 10 * DAY for one in (ME, *old)})
-    made = PeersView(ME.peer, SWARM, LAYOUT, lambda: Rules(LAYOUT.shards), standing=book)
+    made = PeersView(ME.peer, SWARM, lambda: Rules(LAYOUT.shards), standing=book)
     for record in records:
         made.learn(record, NOW, lambda peer: None)
     return made
@@ -77,7 +77,7 @@ def test_only_those_are_waited_for_that_had_what_nobody_of_standing_has_now() ->
 
 
 def test_all_are_equal_where_nobody_is_known_for_long() -> None:
-    around = PeersView(ME.peer, SWARM, LAYOUT, lambda: Rules(LAYOUT.shards))
+    around = PeersView(ME.peer, SWARM, lambda: Rules(LAYOUT.shards))
     around.learn(said(PEERS[0]), NOW, lambda peer: None)
     assert around.keeps(PEERS[0].peer)
     assert around.kept(NOW).all()

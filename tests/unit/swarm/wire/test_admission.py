@@ -9,7 +9,7 @@ from giaann_p2p.swarm.members.directory import Directory
 from giaann_p2p.swarm.wire import member_messages, messages, prompt_messages, training_messages
 from giaann_p2p.swarm.wire.admission import MAY_ASK, Admission
 from giaann_p2p.swarm.wire.identity import Identity, Peer
-from giaann_p2p.swarm.wire.manifest import Manifest
+from giaann_p2p.swarm.wire.manifest import Manifest, Rules
 from giaann_p2p.swarm.wire.member_messages import AskManifest
 from giaann_p2p.swarm.wire.message import Message
 from giaann_p2p.swarm.wire.messages import AskDigests, Offer, Push
@@ -20,6 +20,7 @@ from giaann_p2p.swarm.wire.training_messages import Learn
 
 FOUNDER, MEMBER, SESSION, OTHER = (Identity.from_seed(bytes([n]) * 32) for n in range(1, 5))
 LAYOUT = Layout(shards=16)
+RULES = Rules(LAYOUT.shards)
 CLOSED = Manifest.founded(FOUNDER, "club", layout=LAYOUT, admission="token")
 OPEN = Manifest.founded(FOUNDER, "town", layout=LAYOUT)
 NOW = 1.8e9
@@ -54,7 +55,7 @@ def test_also_an_open_swarm_has_a_list_of_who_is_not_welcome() -> None:
     assert "has revoked you" in admission.refusal(OTHER.peer, b"", PUSH, NOW)
     assert admission.refusal(OTHER.peer, b"", AskManifest(), NOW) == ""
     assert admission.refusal(MEMBER.peer, b"", PUSH, NOW) == ""
-    directory = Directory(OPEN.swarm_id, LAYOUT, admission=admission)
+    directory = Directory(OPEN.swarm_id, lambda: RULES, admission=admission)
     directory.merge(record("storage", b"", MEMBER, OPEN), NOW)
     with pytest.raises(RecordError, match="has revoked you"):
         directory.merge(record("storage", b"", OTHER, OPEN), NOW)
@@ -225,7 +226,7 @@ def record(role: Role, shown: bytes, by: Identity = MEMBER, of: Manifest = CLOSE
     ],
 )
 def test_only_members_are_in_the_directory(role: Role, shown: bytes, words: str) -> None:
-    directory = Directory(CLOSED.swarm_id, LAYOUT, admission=Admission(CLOSED))
+    directory = Directory(CLOSED.swarm_id, lambda: RULES, admission=Admission(CLOSED))
     with pytest.raises(RecordError, match=words):
         directory.merge(record(role, shown), NOW)
     assert len(directory) == 0
@@ -234,7 +235,7 @@ def test_only_members_are_in_the_directory(role: Role, shown: bytes, words: str)
 
 def test_who_is_revoked_is_forgotten_at_once() -> None:
     admission = Admission(CLOSED)
-    directory = Directory(CLOSED.swarm_id, LAYOUT, admission=admission)
+    directory = Directory(CLOSED.swarm_id, lambda: RULES, admission=admission)
     for by in (MEMBER, OTHER):
         assert directory.merge(record("storage", token(member=by.peer), by), NOW)
     assert [peer for peer, _ in directory.members(NOW)] == sorted([MEMBER.peer, OTHER.peer])
