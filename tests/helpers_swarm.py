@@ -18,7 +18,7 @@ from giaann_p2p.store.layout import Layout, Shards
 from giaann_p2p.store.store import Store
 from giaann_p2p.store.update import Update, anything
 from giaann_p2p.swarm.members.claims import Mask
-from giaann_p2p.swarm.members.exclusion import Named
+from giaann_p2p.swarm.members.exclusion import Named, placed_by
 from giaann_p2p.swarm.members.placement import Placement
 from giaann_p2p.swarm.replication.answers import Answers
 from giaann_p2p.swarm.replication.delta_checks import DeltaChecks
@@ -155,7 +155,7 @@ class Around:
         return self.named_by
 
     def placement(self, now: float) -> Placement:
-        return Placement.of(self.capacities, SHARDS, self.rules.replicas, self.rules.founded)
+        return placed_by(self.rules, self.capacities, {})
 
     def sharing(self, shards: Shards, now: float) -> Mapping[Peer, list[int]]:
         found: dict[Peer, list[int]] = {}

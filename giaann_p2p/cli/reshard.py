@@ -156,12 +156,12 @@ class _Reshard:
 
 
 def _planned(session: "Session", after: "Rules") -> "ReshardPlan":
-    from giaann_p2p.swarm.members.exclusion import placed
+    from giaann_p2p.swarm.members.exclusion import placed_by
     from giaann_p2p.swarm.members.reshard_plan import plan_of
 
     around, now = session.around, session.now
     members, named = around.members(now), around.named(now)
-    then = placed(members, after.shards, after.replicas, named, after.founded)
+    then = placed_by(after, members, named)
     return plan_of(around.placement(now), then, session.overview())
 
 

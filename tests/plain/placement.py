@@ -37,11 +37,13 @@ def shares(members: Members, shards: int, replicas: int) -> dict[bytes, float]:
     return {p: float(most) if p in full else float(w) * each / rest for p, w in weights.items()}
 
 
-def place(members: Members, shards: int, replicas: int, rng: random.Random) -> list[list[bytes]]:
-    """Return each shard's owners, best first."""
+def place(
+    members: Members, shards: int, replicas: int, rng: random.Random, first: int = 0
+) -> list[list[bytes]]:
+    """Return each shard's owners, best first; `first` shards there were by the manifest."""
     share = shares(members, shards, replicas)
     peers = sorted(members)
-    times = {peer: _times(peer, share[peer], shards) for peer in peers}
+    times = {peer: _times(peer, share[peer], shards, first or shards) for peer in peers}
     bound = {p: min(shards, max(math.ceil(s), math.floor(s * 1.085))) for p, s in share.items()}
     least = min(replicas, len(peers))
     # Each shard goes through its list of peers, from the one that asks first.
@@ -70,7 +72,7 @@ def place(members: Members, shards: int, replicas: int, rng: random.Random) -> l
     return [[peer for peer in lists[s] if peer in owners[s]] for s in range(shards)]
 
 
-def _times(peer: bytes, share: float, shards: int) -> dict[int, float]:
+def _times(peer: bytes, share: float, shards: int, first: int) -> dict[int, float]:
     """Return when a peer asks for each shard."""
     expected = [0]
     for left in range(shards, 0, -1):
@@ -83,14 +85,26 @@ def _times(peer: bytes, share: float, shards: int) -> dict[int, float]:
     for place in range(shards):
         step = expected[place + 1] - expected[place]
         time = (expected[place] + words[8] / 2**32 * step) / weight
-        (found[_ordered(place, words, shards)],) = struct.unpack("<f", struct.pack("<f", time))
+        (found[_ordered(place, words, shards, first)],) = struct.unpack(
+            "<f", struct.pack("<f", time)
+        )
     return found
 
 
-def _ordered(place: int, words: tuple[int, ...], shards: int) -> int:
-    half = max(1, (shards.bit_length() - 1) // 2)
-    shard = place
+def _ordered(place: int, words: tuple[int, ...], shards: int, first: int) -> int:
+    half = max(1, (first.bit_length() - 1) // 2)
+    children = shards // first
+    shard = place // children
     for turn in range(4):
-        shard = (shard * (words[2 * turn] | 1) + words[2 * turn + 1]) % shards
+        mixed = (shard * (words[2 * turn] | 1) + words[2 * turn + 1]) % 2**32
+        shard = mixed % first
         shard ^= shard >> half
+    # From the first doubling to the last, each halves what is left of the place among children.
+    place, step, flips = place % children, first, mixed >> 16
+    while children > 1:
+        children //= 2
+        upper, place = divmod(place, children)
+        if (upper + flips) % 2:
+            shard += step
+        step, flips = 2 * step, flips >> 1
     return shard

@@ -30,7 +30,9 @@ def held_beside(
     if len(apart) == len(members):  # the common case: nobody is a newcomer
         return frozenset()
     shards = len(placement.owner_matrix)
-    among_standing = placed(apart, shards, placement.replicas, named, placement.founded)
+    among_standing = placed(
+        apart, shards, placement.replicas, named, placement.founded, placement.first
+    )
 
     def holds(shard: int) -> bool:
         owners = placement.owners(shard)

@@ -22,6 +22,7 @@ from giaann_p2p.model.sequence import Ints
 from giaann_p2p.swarm.members.majority import majority
 from giaann_p2p.swarm.members.placement import Excluded, Placement
 from giaann_p2p.swarm.wire.identity import PEER_BYTES, Peer
+from giaann_p2p.swarm.wire.manifest import Rules
 from giaann_p2p.swarm.wire.record import Naming
 from giaann_p2p.swarm.wire.shardset import unpacked
 
@@ -33,11 +34,23 @@ They stay encoded because a hostile record of 1 KB can list shards that take 1 M
 
 
 def placed(
-    members: Mapping[Peer, int], shards: int, replicas: int, named: Named, founded: int = 0
+    members: Mapping[Peer, int],
+    shards: int,
+    replicas: int,
+    named: Named,
+    founded: int = 0,
+    first: int = 0,
 ) -> Placement:
     """Place shards on members, with substitutes for the peers that are excluded from a shard."""
-    placement = Placement.of(members, shards, replicas, founded)
+    placement = Placement.of(members, shards, replicas, founded, first)
     return without(placement, excluded(placement, named)) if named else placement
+
+
+def placed_by(rules: Rules, members: Mapping[Peer, int], named: Named) -> Placement:
+    """Place shards on members by a swarm's rules, as `placed` does."""
+    return placed(
+        members, rules.shards, rules.replicas, named, rules.founded, rules.founding_shards
+    )
 
 
 def excluded(placement: Placement, named: Named) -> Excluded:
@@ -88,6 +101,7 @@ def without(placement: Placement, excluded: Excluded) -> Placement:
         placement.replicas,
         excluded,
         placement.founded,
+        placement.first,
     )
 
 

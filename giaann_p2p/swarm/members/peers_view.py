@@ -15,7 +15,7 @@ import numpy as np
 from giaann_p2p.store.layout import Shards
 from giaann_p2p.swarm.members.claims import Mask
 from giaann_p2p.swarm.members.directory import Directory
-from giaann_p2p.swarm.members.exclusion import Named, excluded, placed
+from giaann_p2p.swarm.members.exclusion import Named, excluded, placed_by
 from giaann_p2p.swarm.members.placement import Placement
 from giaann_p2p.swarm.members.standing import Standing
 from giaann_p2p.swarm.wire.admission import Admission
@@ -143,8 +143,7 @@ class PeersView:
         version, rules = self._version(at), self.rules
         if self._placed is None or self._placed[0] != version:
             members, named = dict(self.directory.members(at)), self.directory.named(at)
-            made = placed(members, rules.shards, rules.replicas, named, rules.founded)
-            self._placed = version, made
+            self._placed = version, placed_by(rules, members, named)
         return self._placed[1]
 
     def beside(self, now: float) -> Mapping[Peer, Shards]:
@@ -274,8 +273,7 @@ class PeersView:
         return self._wrong[1]
 
     def _barred_by(self, named: Named, now: float) -> frozenset[Peer]:
-        rules = self.rules
-        placement = Placement.of(self.members(now), rules.shards, rules.replicas, rules.founded)
+        placement = placed_by(self.rules, self.members(now), {})
         return frozenset().union(*excluded(placement, named).values())
 
     def kept(self, now: float) -> Mask:

@@ -17,6 +17,11 @@ Every peer computes the placement by itself, and all must get the same result, b
    owners, and each further replica goes to the first peer in line that has none yet. So the owners
    by a lower number are among those by a higher one: to raise it moves no shard away from a peer,
    and peers that know different numbers agree on all owners by the lower one.
+6. A swarm may double its number of shards. Then a peer orders the shards of the manifest by its
+   permutation, and asks for the children of each one after the other, in an order of its own. So
+   children go where their parent was, but where a bound or a smaller share divides them. Placed
+   anew, nearly all of a large swarm's shards would move. The price: peers draw as coarsely as by
+   the manifest, so where they own fewer than some fifty parents, a join moves up to twice as much.
 
 A join or leave changes all shares slightly and in proportion, and with them what each peer rejects,
 so hardly more shards move than must (measure it with `python -m tests.benchmarks.placement`). That
@@ -93,12 +98,15 @@ class Placement:
         replicas: int,
         excluded: Excluded | None = None,
         founded: int = 0,
+        first: int = 0,
     ) -> None:
         self.peers = peers
         """All members, ascending."""
         self.replicas, self.founded = replicas, founded or replicas
         """Number of owners that a shard should have now, and that it should have by the manifest;
         it has fewer if there are fewer peers."""
+        self.first = first or len(matrix)
+        """Number of shards by the manifest."""
         self.shares = shares
         """Shape [P]: how many shards each peer should own, usually a fraction."""
         self.owner_matrix = matrix
@@ -114,6 +122,7 @@ class Placement:
         shards: int,
         replicas: int,
         founded: int = 0,
+        first: int = 0,
     ) -> "Placement":
         """Place shards on members, given by their ids and capacities in bytes.
 
@@ -121,12 +130,13 @@ class Placement:
         capacity usually moves no shard, and no capacity is overrated.
 
         `founded` is the number of replicas by the swarm's manifest, if it was lower than now; the
-        owners by that number come first, then one by one those by higher numbers (rule 5).
+        owners by that number come first, then one by one those by higher numbers (rule 5). `first`
+        is the number of shards by the manifest, if it was lower than now (rule 6).
         """
         pairs = members.items() if isinstance(members, Mapping) else members
         peers = tuple(sorted(pairs))
         _check(peers, shards, replicas)
-        return _placed(peers, shards, replicas, min(founded or replicas, replicas))
+        return _placed(peers, shards, replicas, min(founded or replicas, replicas), first or shards)
 
     def __repr__(self) -> str:
         shards, replicas = self.owner_matrix.shape
@@ -197,26 +207,28 @@ def _check(members: tuple[tuple[Peer, int], ...], shards: int, replicas: int) ->
 # Many callers ask for the same members, above all in a simulator with many peers.
 @lru_cache(maxsize=32)
 def _placed(
-    members: tuple[tuple[Peer, int], ...], shards: int, replicas: int, founded: int
+    members: tuple[tuple[Peer, int], ...], shards: int, replicas: int, founded: int, first: int
 ) -> Placement:
     peers = tuple(peer for peer, _ in members)
     shares = _shares([_rounded(capacity) for _, capacity in members], shards, replicas)
     least = min(replicas, len(peers))
     taken: Owners = np.empty((shards, 0), np.uint16)  # shape [N, R]: the owners so far, best first
     if replicas > founded:
-        taken = _placed(members, shards, replicas - 1, founded).owner_matrix
+        taken = _placed(members, shards, replicas - 1, founded, first).owner_matrix
     if (lacks := least - taken.shape[1]) > 0:
-        taken = np.hstack([taken, _further(taken, lacks, shares, peers)])
-    return Placement(peers, shares, taken, replicas, founded=founded)
+        taken = np.hstack([taken, _further(taken, lacks, shares, peers, first)])
+    return Placement(peers, shares, taken, replicas, founded=founded, first=first)
 
 
-def _further(taken: Owners, more: int, shares: Floats, peers: tuple[Peer, ...]) -> Owners:
+def _further(
+    taken: Owners, more: int, shares: Floats, peers: tuple[Peer, ...], first: int
+) -> Owners:
     """Return `more` owners of each shard besides those that it has already, best first."""
     shards, so_far = taken.shape
     seeds = np.frombuffer(b"".join(map(_seed, peers)), "<u4").reshape(len(peers), _WORDS)
     owned = np.bincount(taken.ravel(), minlength=len(peers))
     room = np.maximum(_bounds(shares, shards) - owned, 0)
-    asking = _Asking(shares, seeds, shards)
+    asking = _Asking(shares, seeds, shards, first)
     until = (so_far + more + 5.0 + shards.bit_length()) / (so_far + more)
     while True:
         asked, is_all = asking.until(until)
@@ -293,8 +305,11 @@ def _without(asked: _Asked, taken: Owners) -> _Asked:
 class _Asking:
     """Computes the peers' requests for shards."""
 
-    def __init__(self, shares: Floats, seeds: npt.NDArray[np.uint32], shards: int) -> None:
+    def __init__(
+        self, shares: Floats, seeds: npt.NDArray[np.uint32], shards: int, first: int
+    ) -> None:
         self._times, self._seeds, self._shards = _times(shards), seeds, shards
+        self._first, self._doublings = first, (shards // first).bit_length() - 1
         # A peer that should own the fraction p of all shards has asked for them by the time 1 if
         # its weight is -ln(1 - p), which is about E(share).
         whole = np.minimum(shares.astype(np.int64), shards - 1)  # shape [P]
@@ -339,17 +354,23 @@ class _Asking:
     def _ordered(self, place: Ints, peers: Ints, counts: Ints) -> npt.NDArray[np.uint32]:
         """Return the shards at some places of each peer's permutation.
 
-        Each step maps the shards one to one, so the result is a permutation, too.
+        Each step maps the shards one to one, so the result is a permutation, too. It is one of the
+        first shards, and the lowest bits of a place select one of their children.
         """
-        bits = self._shards.bit_length() - 1
-        half, mask = np.uint32(max(1, bits // 2)), np.uint32(self._shards - 1)
-        shard = place.astype(np.uint32)
+        bits = self._first.bit_length() - 1
+        half, mask = np.uint32(max(1, bits // 2)), np.uint32(self._first - 1)
+        shard = (place >> self._doublings).astype(np.uint32)
         for factor in range(0, 2 * _ROUNDS, 2):
             odd, offset = self._seeds[peers, factor] | np.uint32(1), self._seeds[peers, factor + 1]
             shard *= np.repeat(odd, counts)
             shard += np.repeat(offset, counts)
+            flips = shard >> np.uint32(16) if self._doublings else shard
             shard &= mask
             shard ^= shard >> half
+        for level in range(self._doublings):
+            which = (place >> (self._doublings - 1 - level)).astype(np.uint32)
+            which ^= flips >> np.uint32(level)
+            shard |= (which & np.uint32(1)) << np.uint32(bits + level)
         return shard
 
 

@@ -14,7 +14,7 @@ from giaann_p2p.errors import GiaannError
 from giaann_p2p.store.applied import Applied
 from giaann_p2p.store.layout import Shards, among
 from giaann_p2p.swarm.members.beside import held_beside
-from giaann_p2p.swarm.members.exclusion import Named, placed
+from giaann_p2p.swarm.members.exclusion import Named, placed_by
 from giaann_p2p.swarm.members.peers_view import PeersView
 from giaann_p2p.swarm.replication.anti_entropy import AntiEntropy
 from giaann_p2p.swarm.replication.arrival_log import ArrivalLog
@@ -213,7 +213,7 @@ class StoragePeer:
         if not members or placed_on == before:
             return []
         self._placed_on = placed_on
-        placement = placed(members, rules.shards, rules.replicas, named, rules.founded)
+        placement = placed_by(rules, members, named)
         beside = held_beside(self.me, placement, members, standing, named)
         are_same = placed_on._replace(standing=before.standing) == before
         if are_same and beside == self.replicas.beside:

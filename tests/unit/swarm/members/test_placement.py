@@ -142,12 +142,13 @@ def test_replicas_go_before_balance() -> None:
     assert found
 
 
+@pytest.mark.parametrize("first", [64, 32, 4, 1])
 @pytest.mark.parametrize("time", [0.001, 0.1, 1.0, 3.0, 40.0])
-def test_what_is_asked_for_up_to_a_time_is_all_of_it(time: float) -> None:
+def test_what_is_asked_for_up_to_a_time_is_all_of_it(time: float, first: int) -> None:
     rng = random.Random(3)
     shares = np.array([rng.uniform(0.5, 40) for _ in range(20)])
     seeds = np.frombuffer(rng.randbytes(20 * 36), "<u4").reshape(20, 9)
-    asking = _Asking(shares, seeds, 64)
+    asking = _Asking(shares, seeds, 64, first)
     (some, is_all), (every, _) = asking.until(time), asking.until(1e9)
     assert is_all == (len(some.peer) == 20 * 64)
     whole = sorted(zip(every.time.tolist(), every.peer.tolist(), every.shard.tolist(), strict=True))
@@ -203,6 +204,49 @@ def test_every_machine_finds_the_same_further_replicas() -> None:
     placement = Placement.of({peer: (1 + n % 5) * GIB for n, peer in enumerate(PEERS)}, 512, 5, 3)
     digest = hashlib.sha256(placement.owner_matrix.astype("<u2").tobytes()).hexdigest()
     assert digest[:16] == "c0700b3ad89dbf28"
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_doubled_shards_are_placed_as_by_the_plain_version(seed: int) -> None:
+    rng = random.Random(seed)
+    members = drawn(rng, rng.randrange(1, 14), most=rng.choice([1, 8, 100]))
+    first, replicas = 1 << rng.randrange(6), rng.randrange(1, 5)
+    shards = first << rng.randrange(1, 4)
+    placement = Placement.of(members, shards, replicas, 0, first)
+    wanted = plain.place(members, shards, replicas, rng, first)
+    assert [list(placement.owners(shard)) for shard in range(shards)] == wanted
+    assert placement.first == first
+
+
+@pytest.mark.parametrize(("peers", "most"), [(4, 0.01), (10, 0.01), (50, 0.04), (200, 0.12)])
+@pytest.mark.parametrize("doublings", [1, 3])
+def test_children_go_where_their_parent_was(peers: int, most: float, doublings: int) -> None:
+    members, shards = drawn(random.Random(peers), peers), 256 << doublings
+    before = Placement.of(members, 256, 3).owner_matrix[np.arange(shards) % 256]
+    placement = Placement.of(members, shards, 3, 0, 256)
+    after = placement.owner_matrix
+    assert np.mean((after[:, :, None] != before[:, None, :]).all(axis=2)) < most
+    counts = np.bincount(after.ravel(), minlength=peers)
+    assert np.all(counts <= np.maximum(np.ceil(placement.shares), BOUND * placement.shares))
+    anew = Placement.of(members, shards, 3).owner_matrix
+    assert np.mean((anew[:, :, None] != before[:, None, :]).all(axis=2)) > 0.2
+
+
+def test_a_doubling_after_another_moves_as_little_as_both_at_once() -> None:
+    members = drawn(random.Random(8), 20)
+    once, twice = (Placement.of(members, 256 << n, 3, 0, 256).owner_matrix for n in (1, 2))
+    of_parent = once[np.arange(1024) % 512]
+    assert np.mean((twice[:, :, None] != of_parent[:, None, :]).all(axis=2)) < 0.02
+
+
+def test_every_machine_finds_the_same_owners_of_children() -> None:
+    members = {peer: (1 + n % 5) * GIB for n, peer in enumerate(PEERS)}
+    placement = Placement.of(members, 2048, 4, 3, 256)
+    digest = hashlib.sha256(placement.owner_matrix.astype("<u2").tobytes()).hexdigest()
+    assert digest[:16] == "80240e1daa64e4d1"
+    assert np.array_equal(
+        placement.owner_matrix[:, :3], Placement.of(members, 2048, 3, 0, 256).owner_matrix
+    )
 
 
 def test_order_and_kind_of_the_members_make_no_difference() -> None:
