@@ -199,7 +199,7 @@ class Around:
 
     def kept(self, now: float) -> Mask:
         there = {*self.capacities, *self.others_there}
-        return np.full(SHARDS, any(map(self.keeps, there)))
+        return np.full(self.rules.shards, any(map(self.keeps, there)))
 
     def awaited(self, now: float) -> Sequence[Peer]:
         return self.away
@@ -249,7 +249,7 @@ def store(held: Iterable[int] = range(SHARDS), chunks: Iterable[int] = ()) -> St
 LIMITS = Store.in_memory(SPEC, LAYOUT).limits
 
 
-TERMS = DeltaChecks.of(SPEC, LAYOUT, anything)
+TERMS = DeltaChecks(SPEC, lambda: RULES, anything)
 """Whatever comes is believed."""
 
 

@@ -57,9 +57,8 @@ class Pusher:
 
         `cut` makes the parcel with its rows for some shards, `tree` is over their digests.
         """
-        manifest = self._manifest
         committed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        writer = Writer(manifest.layout.shards, self._others, _TIMEOUT)
+        writer = Writer(self._others, _TIMEOUT)
         calls = Calls(self._transport, lambda error: fail([committed], error))
 
         def do(acts: list[WriteAction]) -> None:

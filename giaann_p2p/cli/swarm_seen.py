@@ -38,10 +38,8 @@ async def _seen(link: str, storages: int) -> None:
 
 
 def _is_seen(session: "Session", storages: int) -> bool:
-    from giaann_p2p.swarm.wire.shardset import unpacked
-
-    shards = session.manifest.layout.shards
-    live = session.around.directory.live(session.now)
+    directory = session.around.directory
+    live = directory.live(session.now)
     found = [said for said in live if said.role == "storage"]
-    settled = [said for said in found if not len(unpacked(said.syncing, shards))]
+    settled = [said for said in found if not len(directory.sets_of(said).syncing)]
     return len(settled) >= storages

@@ -12,7 +12,7 @@ from giaann_p2p.store.layout import Shards
 from giaann_p2p.swarm.members.checkup import Report, judged
 from giaann_p2p.swarm.members.losses import NONE, Losses
 from giaann_p2p.swarm.wire.identity import Peer
-from giaann_p2p.swarm.wire.manifest import Manifest
+from giaann_p2p.swarm.wire.manifest import Rules
 from giaann_p2p.swarm.wire.messages import AskDigests, Digest, Digests, Refusal, decode, encode
 from giaann_p2p.swarm.wire.shardset import packed, unpacked
 
@@ -25,35 +25,32 @@ _WITHIN = 30.0
 
 async def checked(
     transport: Transport,
-    manifest: Manifest,
+    rules: Rules,
     peers: Sequence[Peer],
     within: float = _WITHIN,
     losses: Losses = NONE,
-    replicas: int = 0,
 ) -> Report:
     """Ask all `peers` at once for the digests of all shards, and compare the replicas.
 
     `within` is the timeout of each request, in seconds. `losses` are copied into the report.
-    `replicas` is the number that each shard should have; 0 for that of the manifest.
     """
-    told = await digests_of(transport, manifest, peers, within)
+    told = await digests_of(transport, rules, peers, within)
     silent = [peer for peer in peers if peer not in told]
-    wanted = replicas or manifest.replicas
-    return judged(told, manifest.layout.shards, wanted, silent, losses)
+    return judged(told, rules.shards, rules.replicas, silent, losses)
 
 
 async def checked_now(session: "Session") -> Report:
     """Compare the replicas at all storage peers that a session knows."""
     transport, rules = session.place.transport, session.around.rules
     peers, losses = session.storage_peers(), session.losses()
-    return await checked(transport, session.manifest, peers, losses=losses, replicas=rules.replicas)
+    return await checked(transport, rules, peers, losses=losses)
 
 
 async def digests_of(
-    transport: Transport, manifest: Manifest, peers: Sequence[Peer], within: float = _WITHIN
+    transport: Transport, rules: Rules, peers: Sequence[Peer], within: float = _WITHIN
 ) -> dict[Peer, dict[int, Digest]]:
     """Ask all `peers` at once for the digests of all shards; leave out those that do not answer."""
-    asked = [_told(transport, peer, manifest.layout.shards, within) for peer in peers]
+    asked = [_told(transport, peer, rules.shards, within) for peer in peers]
     answers = await asyncio.gather(*asked)
     return {peer: answer for peer, answer in zip(peers, answers, strict=True) if answer}
 

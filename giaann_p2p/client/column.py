@@ -122,7 +122,7 @@ async def column(visiting: Session, concept: str, words: int = 16, leads: int = 
 
 async def _features(visiting: Session, concept: int) -> _Listed:
     """Return a column's features: a list for each block or, if voted, for each owner."""
-    shards = shards_of(visiting.manifest.layout, concept)
+    shards = shards_of(visiting.around.rules.layout, concept)
     if visiting.verify.all:
         voted = [await _elected(visiting, shard, concept) for shard in shards]
         lists = [one for each in voted for one in each.lists]

@@ -54,7 +54,7 @@ class RefusedError(PeerError):
 def shard_to_ask(session: Session, usual: int) -> int:
     """Return the usual shard, or else one with a quorum of ready peers, if there is any."""
     quorum, now = session.around.rules.quorum, session.now
-    shards: list[int] = [usual, *range(session.manifest.layout.shards)]
+    shards: list[int] = [usual, *range(session.around.rules.shards)]
     for shard in shards:
         if len(session.around.ready(shard, now)) >= quorum:
             return shard
@@ -90,7 +90,7 @@ async def signed_by(session: Session, peer: Peer, shard: int, wanted: Applied) -
 
     RefusedError if it does not tell clients; another PeerError if it does not answer, or lies.
     """
-    count = session.manifest.layout.shards
+    count = session.around.rules.shards
     some = packed(np.array([shard], np.uint16), count)
     asked = Fetch(some, wanted.to_bytes(), _MOST_FETCHED, remembered=True)
     answer = await _answer(session, peer, asked)
@@ -107,12 +107,12 @@ def _authors(
 ) -> dict[Chunk, list[Peer]]:
     """Return the authors of some deltas; MessageError if one is not what its authors signed."""
     manifest = session.manifest
-    spec, layout = manifest.spec, manifest.layout
+    spec, rules = manifest.spec, session.around.rules
     limits = Limits(spec.branches, spec.segments, _MOST, _MOST)
-    notary = Notary(manifest.swarm_id, layout, manifest.redundancy, session.gate.admission)
+    notary = Notary(manifest.swarm_id, lambda: rules, manifest.redundancy, session.gate.admission)
     found: dict[Chunk, list[Peer]] = {}
     for piece in pieces:
-        shards = unpacked(piece.shards, layout.shards)
+        shards = unpacked(piece.shards, rules.shards)
         if (piece.job, piece.chunk) not in wanted or shards.tolist() != [shard]:
             raise MessageError("an answer has a delta that was not requested")
         try:
@@ -129,7 +129,7 @@ def _authors(
 
 async def _chunks_of(session: Session, peer: Peer, shard: int, known: Applied) -> Applied | None:
     """Return the chunks that a peer has applied to a shard; None if it does not say."""
-    some = packed(np.array([shard], np.uint16), session.manifest.layout.shards)
+    some = packed(np.array([shard], np.uint16), session.around.rules.shards)
     try:
         answer = await _answer(session, peer, Compare(some, [known.digest]))
         word = words_of(answer, [shard], {shard: known}, session.now)[shard]

@@ -142,7 +142,7 @@ class _Publication:
         limits = of_push(manifest.spec, manifest.layout.chunk)
         self.most = min(limits.neurons - 1, limits.connections)
         """The most rows and connections of a chunk."""
-        self._writer = Writer(manifest.layout.shards, visiting.around, _TIMEOUT)
+        self._writer = Writer(visiting.around, _TIMEOUT)
         self._calls = Calls(visiting.place.transport, self._failed)
         self._news = asyncio.Event()
         self._fault: BaseException | None = None
@@ -194,7 +194,7 @@ class _Publication:
 
     def _begin(self, job: bytes, chunk: int, delta: Delta) -> None:
         """Seal a chunk, and begin to push it."""
-        visiting, layout = self._visiting, self._visiting.manifest.layout
+        visiting, layout = self._visiting, self._visiting.around.rules.layout
         tree, homes = made(delta, layout), layout.shards_of(delta.concept, delta.feature)
         identity, token = visiting.place.host.identity, visiting.place.token
         swarm_id = visiting.manifest.swarm_id
@@ -204,8 +204,7 @@ class _Publication:
 
     async def _known(self, job: bytes) -> BitMap:
         """Ask the owners which chunks of a job are committed."""
-        shards = self._visiting.manifest.layout.shards
-        census = Census(job, shards, self._visiting.around, _TIMEOUT)
+        census = Census(job, self._visiting.around, _TIMEOUT)
 
         def ask(calls: Sequence[Call]) -> None:
             for call in calls:

@@ -111,7 +111,7 @@ async def _agreed(visiting: Session) -> Agreement:
         if attempt:
             await asyncio.sleep(_PAUSE)
         placement = visiting.around.placement(visiting.now)
-        told = await digests_of(visiting.place.transport, manifest, placement.peers)
+        told = await digests_of(visiting.place.transport, visiting.around.rules, placement.peers)
         found = agreement(told, manifest.layout.shards, placement)
         if not (found.open or found.uneven):
             return found

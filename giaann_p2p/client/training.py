@@ -427,8 +427,7 @@ class _Job:
 
     async def _count(self) -> BitMap:
         """Take a census: ask the owners which chunks are committed, and return those."""
-        manifest = self._visiting.manifest
-        census = Census(self.number, manifest.layout.shards, self._others, _TIMEOUT)
+        census = Census(self.number, self._others, _TIMEOUT)
 
         def ask(calls: Sequence[Call]) -> None:
             for call in calls:

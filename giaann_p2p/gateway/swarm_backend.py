@@ -28,8 +28,9 @@ from giaann_p2p.node.reading.prompt_options import PromptOptions
 from giaann_p2p.swarm.members.causes import cause_of
 from giaann_p2p.swarm.members.commands import Commands
 from giaann_p2p.swarm.members.overview import Overview
+from giaann_p2p.swarm.wire.edition import rules_of
 from giaann_p2p.swarm.wire.link import Link
-from giaann_p2p.swarm.wire.manifest import Manifest
+from giaann_p2p.swarm.wire.manifest import Manifest, Rules
 
 _PATIENCE = 20.0
 """Seconds without a new token after which a prompt fails with the last reason of a compute peer."""
@@ -79,17 +80,17 @@ class SwarmBackend:
             model=manifest.name,
             version=__version__,
             training=self._training,
-            shards=manifest.layout.shards,
-            replicas=self._replicas,
+            shards=self._rules.shards,
+            replicas=self._rules.replicas,
         )
 
     @property
-    def _replicas(self) -> int:
-        """The replicas that each shard should have; by the manifest while there is no session."""
+    def _rules(self) -> Rules:
+        """The swarm's rules now; by the manifest while there is no session."""
         try:
-            return self._held.session.around.rules.replicas
+            return self._held.session.around.rules
         except Unavailable:
-            return self._manifest.replicas
+            return rules_of(self._manifest, None)
 
     @property
     def lacking(self) -> str:

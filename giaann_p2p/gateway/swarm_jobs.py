@@ -122,7 +122,7 @@ class SwarmJobs:
     async def _count(self, session: Session) -> None:
         """Ask the owners of a shard what they have learned."""
         if self._shard is None:  # each gateway asks others, so that no owner has all the work
-            self._shard = random.randrange(session.manifest.layout.shards)  # noqa: S311
+            self._shard = random.randrange(session.around.rules.shards)  # noqa: S311
         shard = shard_to_ask(session, self._shard)
         if shard != self._shard:
             self._shard, self._told = shard, {}

@@ -47,7 +47,7 @@ class SwarmNouns:
         """Return the shards that are to be listed now."""
         now = asyncio.get_running_loop().time()
         if now - self._listed > _REFRESH:
-            return list(range(session.manifest.layout.shards))
+            return list(range(session.around.rules.shards))
         return self._lacking if now - self._tried > _AGAIN else []
 
     async def close(self) -> None:
@@ -63,13 +63,13 @@ class SwarmNouns:
         async def listed(shard: int) -> dict[str, int] | None:
             async with turns:
                 peers = session.around.ready(shard, session.now)
-                shards = session.manifest.layout.shards
+                shards = session.around.rules.shards
                 return await nouns_of(session.place.transport, peers, shard, shards)
 
         answers = await asyncio.gather(*map(listed, shards))
         found = {at: one for at, one in zip(shards, answers, strict=True) if one is not None}
         self._lacking, self._tried = [at for at in shards if at not in found], clock()
-        every = session.manifest.layout.shards
+        every = session.around.rules.shards
         if len(shards) == every:
             self._listed = clock()
         if found:

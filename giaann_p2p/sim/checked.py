@@ -51,7 +51,7 @@ class CheckedNode(StorageNode):
 
     def _new_checks(self) -> DeltaChecks:
         gate = self.gate
-        return self._world.delta_checks(gate.admission, lambda: gate.rules().chunk)
+        return self._world.delta_checks(gate.admission, gate.rules)
 
     def _new_store_writer(self, make: Callable[..., StoreWriter] = StoreWriter) -> StoreWriter:
         return super()._new_store_writer(self._make_writer)

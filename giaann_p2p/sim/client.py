@@ -70,15 +70,13 @@ class Client(Node):
 
     def begin(self) -> None:
         """Start the client, or restart it after a crash."""
-        rules, spec = self.world.rules, self.world.manifest.spec
+        spec = self.world.manifest.spec
         limits = Limits(spec.branches, spec.segments, _MOST, _MOST, _MOST)
         self.around = self.world.view_of(self.peer)
         few = FEW_BYTES if self.world.seed % 2 else 0  # lessons are short: all come from seeds
-        self._writer = Writer(rules.shards, self.around, _TIMEOUT, few)
+        self._writer = Writer(self.around, _TIMEOUT, few)
         marking = Marking(self._secret, _LEAST_MARKED)
-        self._reader = Reader(
-            self.world.layout, limits, self.around, _TIMEOUT, _PATIENCE, self.habit.verify, marking
-        )
+        self._reader = Reader(limits, self.around, _TIMEOUT, _PATIENCE, self.habit.verify, marking)
         self._known: dict[Neuron, Row] = {}  # the rows that were read last
         self._reads: dict[int, tuple[list[Neuron], float]] = {}
         self._open = [n for n in self.chunks if (self.job, n) not in self.world.promises.committed]
@@ -115,7 +113,8 @@ class Client(Node):
             tree = self.world.lessons.tree(chunk)
             said = [self._vouched(author, chunk, tree.root) for author in self._authors]
             seal = sealing(said, tree)
-            self._do(self._writer.push(self.job, chunk, cut, seal, self.now))
+            shards = self.world.layout.shards
+            self._do(self._writer.push(self.job, chunk, cut, seal, self.now, shards))
 
     def _vouched(self, author: Identity, chunk: int, root: bytes) -> Voucher:
         token = self.world.token_of(author.peer)

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from giaann_p2p.errors import GiaannError
 from giaann_p2p.store.update import Update
 from giaann_p2p.swarm.wire.admission import Admission
-from giaann_p2p.swarm.wire.manifest import Manifest
+from giaann_p2p.swarm.wire.manifest import Manifest, Rules
 from giaann_p2p.swarm.wire.voucher import Notary
 
 _MOST = 4096
@@ -18,14 +18,14 @@ class Notaries:
     list that the checking peer has.
     """
 
-    def __init__(self, manifest: Manifest) -> None:
-        self._manifest = manifest
+    def __init__(self, manifest: Manifest, rules: Callable[[], Rules]) -> None:
+        self._manifest, self._rules = manifest, rules
         self._found: dict[tuple[object, ...], GiaannError | None] = {}
 
     def check(self, members: Admission) -> Callable[[Update], None]:
         """Return the check of a peer with this admission; it raises a GiaannError."""
         manifest, found = self._manifest, self._found
-        notary = Notary(manifest.swarm_id, manifest.layout, manifest.redundancy, members)
+        notary = Notary(manifest.swarm_id, self._rules, manifest.redundancy, members)
 
         def check(update: Update) -> None:
             of = (

@@ -70,8 +70,7 @@ class Trainer(Node):
         self._ask_owners()
 
     def _ask_owners(self) -> None:
-        rules = self.world.rules
-        self._census = Census(self.job, rules.shards, self.around, _TIMEOUT)
+        self._census = Census(self.job, self.around, _TIMEOUT)
 
     def asked(self, sender: Peer, question: Message, reply: OnAnswer) -> None:
         """Answer the report of a compute peer on its leased chunks."""

@@ -30,6 +30,7 @@ from giaann_p2p.swarm.wire.admission import Admission
 from giaann_p2p.swarm.wire.edition import Editions
 from giaann_p2p.swarm.wire.identity import Identity, Peer
 from giaann_p2p.swarm.wire.manifest import Manifest
+from giaann_p2p.swarm.wire.manifest import Rules as ManifestRules
 from giaann_p2p.swarm.wire.message import Message
 from giaann_p2p.swarm.wire.revoked import Revoked
 from giaann_p2p.swarm.wire.token import Rights, founded
@@ -90,7 +91,7 @@ class World:
         """The newest edition of the rules, which all nodes but machines know at once."""
         self.tokens: dict[Peer, bytes] = {}
         self.network.gate = self._refusal
-        self._notaries = Notaries(self.manifest)
+        self._notaries = Notaries(self.manifest, lambda: self.editions.rules)
         self.eagerness = 0.5
         """The probability per second that a client pushes a chunk."""
         self.promises = Promises(self.lessons, rules.replicas, rules.quorum, storages)
@@ -143,10 +144,10 @@ class World:
         for node in self.nodes:
             node.learn_revoked(data)
 
-    def delta_checks(self, admission: Admission, chunk: Callable[[], int]) -> DeltaChecks:
-        """Return a peer's checks of deltas, by its admission and its edition's size of chunks."""
+    def delta_checks(self, admission: Admission, rules: Callable[[], ManifestRules]) -> DeltaChecks:
+        """Return a peer's checks of deltas, by its admission and the rules that it knows."""
         check = self._notaries.check(admission)
-        return DeltaChecks.of(self.lessons.spec, self.layout, check, admission, chunk)
+        return DeltaChecks(self.lessons.spec, rules, check, admission)
 
     def view_of(self, me: Peer) -> PeersView:
         """Return a node's initial view of the others."""

@@ -40,7 +40,7 @@ async def serve(options: ComputeOptions, workers: Sequence[LearnWorker], here: V
         link, device = Link.read(options.join), devices.resolve(options.device)
         async with joined(options, link, "compute", here, computes=True) as daemon:
             manifest = daemon.manifest
-            pool = Pool(workers, teach(manifest.spec, manifest.layout, str(device)))
+            pool = Pool(workers, teach(manifest.spec, str(device)))
             try:
                 return await _serve(options, daemon, pool, device)
             finally:

@@ -22,6 +22,7 @@ from giaann_p2p.swarm.members.placement import Floats, Placement
 from giaann_p2p.swarm.reading.reader import Answered, ReadAction, Reader
 from giaann_p2p.swarm.wire.actions import Call
 from giaann_p2p.swarm.wire.identity import Peer
+from giaann_p2p.swarm.wire.manifest import Rules
 from giaann_p2p.swarm.wire.messages import Read, Rows
 from giaann_p2p.swarm.wire.shardset import packed
 
@@ -41,6 +42,7 @@ class Others:
     def __init__(self, me: Peer, placement: Placement | None = None) -> None:
         self.me = me
         self._placement = Placement.of({}, 1, 1) if placement is None else placement
+        self.rules = Rules(len(self._placement.owner_matrix))
 
     def placement(self, now: float) -> Placement:
         """Return which peer owns which shard."""
@@ -87,7 +89,7 @@ class Played:
         spec = self._store.spec
         limits = Limits(spec.branches, spec.segments, _MOST, _MOST, _MOST)
         others = Others(Peer(bytes([number]) * 32), self._placement)
-        reader = Reader(self._layout, limits, cast(PeersView, others), 2.0, 15.0)
+        reader = Reader(limits, cast(PeersView, others), 2.0, 15.0)
         self._change(reader)
         return reader
 

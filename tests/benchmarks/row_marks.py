@@ -70,7 +70,7 @@ def _again(
     """Return the bytes of all messages of some questions, and the processor time that they take."""
     spec, answers = store.spec, Answers(store, lambda shard: ReplicaState.READY)
     limits = Limits(spec.branches, spec.segments, _MOST, _MOST, _MOST)
-    calls = RowCalls(store.layout, limits, cast(PeersView, Others(_PEER)), 2.0, marking)
+    calls = RowCalls(limits, cast(PeersView, Others(_PEER)), 2.0, marking)
     nbytes, began = 0, time.process_time()
 
     for neurons in questions:

@@ -247,7 +247,10 @@ class Attack:
         since, last = began, ""
         while self._now() - began < _SERVED_WITHIN:
             report = await checked(
-                self._visiting.place.transport, self._visiting.manifest, self._five, _CALL_WITHIN
+                self._visiting.place.transport,
+                self._visiting.around.rules,
+                self._five,
+                _CALL_WITHIN,
             )
             found = report.digest if not (report.silent or report.under) else ""
             if found != last:

@@ -151,7 +151,7 @@ async def killed(swarm: LocalSwarm, command: list[str]) -> None:
 async def rows(visiting: Session) -> int:
     """Return how many rows the swarm has learned."""
     peers = visiting.storage_peers()
-    return (await checked(visiting.place.transport, visiting.manifest, peers)).rows
+    return (await checked(visiting.place.transport, visiting.around.rules, peers)).rows
 
 
 async def compared(swarm: LocalSwarm, text: Path) -> int:

@@ -141,10 +141,7 @@ async def settled(
     until, wanted = _now() + within, material.digest
     while True:
         there = visiting.storage_peers()
-        replicas = visiting.around.rules.replicas
-        report = await checked(
-            visiting.place.transport, visiting.manifest, there, replicas=replicas
-        )
+        report = await checked(visiting.place.transport, visiting.around.rules, there)
         healthy = visiting.overview().verdict == "healthy"
         whole = not (report.under or report.silent) and len(there) == peers and healthy
         if report.agrees and whole and report.digest == wanted:

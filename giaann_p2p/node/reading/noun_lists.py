@@ -15,7 +15,6 @@ from giaann_p2p.errors import MessageError, PeerError, UsageError
 from giaann_p2p.model.rows import Answer, noun_rows
 from giaann_p2p.net.errors import Unreachable
 from giaann_p2p.net.transport import Transport
-from giaann_p2p.store.layout import Layout
 from giaann_p2p.swarm.members.peers_view import PeersView
 from giaann_p2p.swarm.wire.identity import Peer
 from giaann_p2p.swarm.wire.messages import MOST_NOUNS, AskNouns, Nouns, Refusal, decode, encode
@@ -38,11 +37,8 @@ _MOST = 1 << 21
 class FrequentNouns:
     """The most frequent nouns of a swarm, for all prompts of a peer."""
 
-    def __init__(
-        self, transport: Transport, others: PeersView, layout: Layout, clock: Callable[[], float]
-    ) -> None:
-        self._transport, self._others = transport, others
-        self._layout, self._clock = layout, clock
+    def __init__(self, transport: Transport, others: PeersView, clock: Callable[[], float]) -> None:
+        self._transport, self._others, self._clock = transport, others, clock
         self._turn = asyncio.Lock()
         self._kept: Answer = []
         self._most, self._listed = 0, float("-inf")
@@ -75,7 +71,7 @@ class FrequentNouns:
                 best.update(found)
                 done.add(shard)
 
-        shards = self._layout.shards
+        shards = self._others.rules.shards
         with suppress(TimeoutError):
             async with asyncio.timeout(_ALL_WITHIN), asyncio.TaskGroup() as group:
                 for shard in range(shards):
@@ -88,7 +84,7 @@ class FrequentNouns:
         return noun_rows(best.items(), number)
 
     async def _of_shard(self, shard: int, number: int) -> dict[str, int] | None:
-        peers, shards = self._peers(shard), self._layout.shards
+        peers, shards = self._peers(shard), self._others.rules.shards
         return await nouns_of(self._transport, peers, shard, shards, frequent=number)
 
     def _peers(self, shard: int) -> list[Peer]:

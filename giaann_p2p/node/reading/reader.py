@@ -57,7 +57,7 @@ class RowReader:
         limits = Limits(spec.branches, spec.segments, _MOST, _MOST, _MOST)
         self._clock, self._patience = clock, patience
         self.calls = Calls(transport, self._failed)
-        self.nouns = FrequentNouns(transport, others, manifest.layout, clock)
+        self.nouns = FrequentNouns(transport, others, clock)
         """The most frequent nouns; no row has them."""
         self.lies = 0
         """Number of times that a peer was found to return wrong rows."""
@@ -66,7 +66,7 @@ class RowReader:
         self._quiet.set()
         self._log = log or logging.getLogger("giaann.node")
         marking = Marking(secrets.token_bytes())
-        self._reader = Reader(manifest.layout, limits, others, timeout, patience, verify, marking)
+        self._reader = Reader(limits, others, timeout, patience, verify, marking)
         self._waiting: dict[int, asyncio.Future[Answer]] = {}
         self._timer: asyncio.TimerHandle | None = None
         self._due = 0.0

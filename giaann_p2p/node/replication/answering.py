@@ -76,7 +76,6 @@ class Answering:
     ) -> None:
         self._store, self._state_of = store, state_of
         self._executor, self._options = executor, options or Options()
-        self._shards = store.layout.shards
         self._answers = Answers(store, state_of, me, orphans, carried)
         self._offering, self._digesting = asyncio.Lock(), asyncio.Lock()
         self._carrying = asyncio.Lock()
@@ -176,12 +175,12 @@ class Answering:
         return Refusal(f"{BUSY}: the shards of these rows are being moved; ask another peer")
 
     def _states(self) -> tuple[ReplicaState, ...]:
-        return tuple(map(self._state_of, range(self._shards)))
+        return tuple(map(self._state_of, range(self._store.layout.shards)))
 
     def _still(self, before: tuple[ReplicaState, ...], answer: Rows) -> bool:
         """Return whether no shard of the rows stopped serving while they were read."""
         gone = [n for n, was in enumerate(before) if was.serves and not self._state_of(n).serves]
-        return not np.setdiff1d(gone, unpacked(answer.moved, self._shards)).size
+        return not np.setdiff1d(gone, unpacked(answer.moved, len(before))).size
 
     def _work(self, answers: Answers, asked: _Asked) -> asyncio.Future[Message]:
         def answer() -> Message:

@@ -171,22 +171,15 @@ class StorageNode:
             now := self._clock(),
             secret,
         )
-        restore = partial(core.known.restore, shards=self._manifest.layout.shards, now=now)
+        restore = partial(core.known.restore, shards=core.replicas.shards, now=now)
         take_in(restore, self._store.notes.get(known_sets.NOTE), self._log)
         return core
 
     def _new_checks(self) -> DeltaChecks:
         manifest = self._manifest
-        notary = Notary(
-            manifest.swarm_id, manifest.layout, manifest.redundancy, self.gate.admission
-        )
-        return DeltaChecks.of(
-            manifest.spec,
-            manifest.layout,
-            notary.check,
-            self.gate.admission,
-            lambda: self.gate.rules().chunk,
-        )
+        rules, members = self.gate.rules, self.gate.admission
+        notary = Notary(manifest.swarm_id, rules, manifest.redundancy, members)
+        return DeltaChecks(manifest.spec, rules, notary.check, members)
 
     def _new_store_writer(self, make: Callable[..., StoreWriter] = StoreWriter) -> StoreWriter:
         return make(

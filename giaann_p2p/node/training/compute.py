@@ -88,7 +88,7 @@ class ComputeNode:
         )
         self.me, self.lookout, self.calls = self.member.me, self.member.lookout, self.member.calls
         self._served = LastServed(self.lookout.view.directory)
-        self._writer = Writer(self._manifest.layout.shards, self.lookout.view, _TIMEOUT)
+        self._writer = Writer(self.lookout.view, _TIMEOUT)
         self.worker = Worker(slots, self._writer, self._vouched)
         self._studies: dict[tuple[bytes, int], asyncio.Task[None]] = {}
         self.learn_speed = Throughput(self.clock)
@@ -251,8 +251,9 @@ class ComputeNode:
         began, made = perf_counter(), None
         self.learn_speed.begin()
         try:
+            layout = self.gate.rules().layout
             cuts = [shards.tobytes() for shards in self._writer.cuts(self.clock())]
-            made = await self._learning.learn(Task(order.sentences, cuts))
+            made = await self._learning.learn(Task(order.sentences, cuts, layout))
         finally:
             is_done = made is not None and not isinstance(made, str)
             self.learn_speed.end(len(order.sentences) if is_done else 0)
@@ -265,8 +266,8 @@ class ComputeNode:
             counters.chunks += 1
             counters.sentences += len(order.sentences)
             counters.sequences += made.sequences
-            cut = Cutting(made, self._manifest.spec, self._manifest.layout)
-            outcome = Lesson(cut, from_bytes(made.leaves), made.sequences, skips_of(made))
+            cut, tree = Cutting(made, self._manifest.spec, layout), from_bytes(made.leaves)
+            outcome = Lesson(cut, tree, made.sequences, skips_of(made), layout.shards)
         self._do(self.worker.computed(order.job, order.chunk, outcome, self.clock()))
 
     def _vouched(self, job: bytes, chunk: int, root: bytes) -> Voucher:

@@ -31,6 +31,8 @@ class Task(NamedTuple):
     sentences: list[str]
     cuts: list[bytes]
     """The sets of shards to cut its delta for, each as bytes of `Shards`."""
+    layout: Layout
+    """The swarm's layout now, whose shards these are."""
 
 
 class Made(NamedTuple):
@@ -51,8 +53,7 @@ class Made(NamedTuple):
 class Learner:
     """Learns chunks of one swarm in this process."""
 
-    def __init__(self, spec: ModelSpec, layout: Layout, device: str) -> None:
-        self._layout = layout
+    def __init__(self, spec: ModelSpec, device: str) -> None:
         self._profile = profile_of(spec, devices.resolve(device))
 
     def __repr__(self) -> str:
@@ -65,9 +66,9 @@ class Learner:
         learned = self._profile.learn(chunk)
         delta = learned.delta
         whole = encode(delta)
-        homes = _homes(delta, self._layout)
-        shards = np.arange(self._layout.shards, dtype=np.uint16)
-        leaves = to_bytes(leaves_of(delta, shards, self._layout))
+        homes = _homes(delta, task.layout)
+        shards = np.arange(task.layout.shards, dtype=np.uint16)
+        leaves = to_bytes(leaves_of(delta, shards, task.layout))
         everything = shards.tobytes()
         parcels = {
             owned: whole if owned == everything else encode(_part(delta, homes, owned))
@@ -80,9 +81,9 @@ Teach = Callable[[], Learner]
 """A function that makes a learner, called in the process in which the learner will work."""
 
 
-def teach(spec: ModelSpec, layout: Layout, device: str) -> Teach:
+def teach(spec: ModelSpec, device: str) -> Teach:
     """Return a factory of learners for a swarm; it can be pickled for another process."""
-    return partial(Learner, spec, layout, device)
+    return partial(Learner, spec, device)
 
 
 def one_thread() -> None:

@@ -127,7 +127,7 @@ class Disputes:
         ]
 
     def _on_answer(self, dispute: _Dispute, peer: Peer, told: RowAnswer, now: float) -> None:
-        rows = told.of(dispute.shard, dispute.neurons)
+        rows = told.of(dispute.neurons)
         dispute.asked.discard(peer)
         if rows is not None:
             dispute.last[peer] = [alone(row) for row in rows]

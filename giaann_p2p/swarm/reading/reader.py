@@ -23,13 +23,12 @@ Rows may be compared with those of other owners: `row_vote` decides which rows, 
 accepted; `disputes` decides which peer is blamed.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 
 from giaann_p2p.model.rows import Answer, Neuron, Question, Row
 from giaann_p2p.store.codec.parcel import Limits
-from giaann_p2p.store.layout import Layout
 from giaann_p2p.swarm.members.peers_view import PeersView
 from giaann_p2p.swarm.members.voters import Voters
 from giaann_p2p.swarm.reading.disputes import Disputes, Lied
@@ -113,7 +112,6 @@ class Reader:
 
     def __init__(
         self,
-        layout: Layout,
         limits: Limits,
         others: PeersView,
         timeout: float,
@@ -121,9 +119,10 @@ class Reader:
         verify: Verify = NOTHING,
         marking: Marking = NO_MARKS,
     ) -> None:
-        self._layout, self._others = layout, others
+        self._others = others
+        self._shards = others.rules.shards
         self._patience, self._verify = patience, checked(verify)
-        self._calls = RowCalls(layout, limits, others, timeout, marking)
+        self._calls = RowCalls(limits, others, timeout, marking)
         self._voters = Voters(others)
         self._readings: dict[int, _Reading] = {}
         self._numbers = 0
@@ -158,20 +157,42 @@ class Reader:
         which those that have not changed need not be sent again.
         """
         self._numbers += 1
+        parts = self._parts(dict.fromkeys(question.neurons), self._numbers, known, now)
+        reading = _Reading(self._numbers, question, parts, now + self._patience)
+        self._readings[self._numbers] = reading
+        return self._numbers, self.tick(now)
+
+    def _parts(
+        self, neurons: Iterable[Neuron], number: int, known: Known, now: float
+    ) -> list[_Part]:
+        """Divide neurons by their shards, each shard's into batches; each is to be read anew."""
         by_shard: dict[int, list[Neuron]] = {}
-        for neuron in dict.fromkeys(question.neurons):
-            by_shard.setdefault(self._layout.shard_of(*neuron), []).append(neuron)
+        shard_of = self._others.rules.layout.shard_of
+        for neuron in neurons:
+            by_shard.setdefault(shard_of(*neuron), []).append(neuron)
         parts = [
-            _Part(shard, neurons[at : at + MOST_READ], self._numbers, known)
-            for shard, neurons in sorted(by_shard.items())
-            for at in range(0, len(neurons), MOST_READ)
+            _Part(shard, some[at : at + MOST_READ], number, known)
+            for shard, some in sorted(by_shard.items())
+            for at in range(0, len(some), MOST_READ)
         ]
         if self._verify.all:
             for part in parts:
                 self._put_to_the_vote(part, now)
-        reading = _Reading(self._numbers, question, parts, now + self._patience)
-        self._readings[self._numbers] = reading
-        return self._numbers, self.tick(now)
+        return parts
+
+    def _divide_anew(self, now: float) -> None:
+        """Divide what is not read yet by the shards that there are now.
+
+        Answers to the calls before are ignored: their peers need not serve all halves of a shard.
+        """
+        self._shards = self._others.rules.shards
+        for reading in self._readings.values():
+            found = list[_Part]()
+            for part in reading.parts:
+                is_read = part.rows is not None
+                again = () if is_read else self._parts(part.neurons, part.number, part.known, now)
+                found += again or [part]
+            reading.parts = found
 
     def give_up(self, number: int) -> None:
         """Cancel a question, if it is still open.
@@ -187,6 +208,8 @@ class Reader:
 
     def tick(self, now: float) -> list[ReadAction]:
         """Return calls that are due and outcomes of questions; call it again at `next_tick`."""
+        if self._shards != self._others.rules.shards:
+            self._divide_anew(now)
         acts: list[ReadAction] = [*self._checks]
         self._checks = []
         acts += self.disputes.tick(now)
@@ -275,7 +298,7 @@ class Reader:
         news = list[_Part]()
         for part in parts:
             part.asked.discard(peer)
-            rows = told.of(part.shard, part.neurons)
+            rows = told.of(part.neurons)
             if part.ballot is not None:
                 self._vote(part, part.ballot, peer, told, now)
             elif rows is None:
@@ -296,12 +319,12 @@ class Reader:
         part.ballot = Ballot(voters, doubted, self._voters.replicas(now), serving)
 
     def _vote(self, part: _Part, ballot: Ballot, peer: Peer, told: RowAnswer, now: float) -> None:
-        rows = told.of(part.shard, part.neurons)
+        rows = told.of(part.neurons)
         if rows is not None:
             ballot.heard(peer, rows)
             part.heard.add(peer)
             self.compared += len(rows)
-        elif part.shard in told.moved:
+        elif told.lacks(part.neurons):
             ballot.moved(peer)
         else:
             ballot.silent(peer)
@@ -333,7 +356,7 @@ class Reader:
         for part in parts:
             neurons = sample(self._verify, part.number, part.neurons)
             ready = self._voters.ready(part.shard, now) if neurons else []
-            rows = told.of(part.shard, neurons)
+            rows = told.of(neurons)
             others = [one for one in ready if one != peer and self._others.not_suspected(one, now)]
             second = partner(self._verify, part.number, part.shard, others)
             if second is not None and peer in ready and rows is not None:
@@ -349,7 +372,7 @@ class Reader:
     ) -> None:
         self._comparing -= 1
         for check in checks:
-            rows = told.of(check.shard, check.neurons)
+            rows = told.of(check.neurons)
             if rows is None:
                 continue
             self.compared += len(rows)

@@ -20,7 +20,6 @@ from giaann_p2p.store.codec.plain import MAGIC, PlainRows
 from giaann_p2p.store.codec.plain import decode as decode_plainly
 from giaann_p2p.store.codec.sheaf import SheafRows
 from giaann_p2p.store.codec.sheaf import decode as decode_sheaf
-from giaann_p2p.store.layout import Layout
 from giaann_p2p.swarm.members.peers_view import PeersView
 from giaann_p2p.swarm.reading.known_rows import (
     NO_MARKS,
@@ -47,20 +46,25 @@ class RowAnswer(NamedTuple):
 
     rows: SheafRows | PlainRows | None
     """The rows that were asked for; None if there was no valid answer."""
-    moved: frozenset[int]
-    """Requested shards that the peer does not serve."""
+    moved: frozenset[Neuron]
+    """The requested neurons of shards that the peer does not serve, however it counts them."""
     same: Known = NOTHING_KNOWN
     """The rows that the reader knows, and that the peer says are the same."""
 
-    def of(self, shard: int, neurons: Sequence[Neuron]) -> Answer | None:
-        """Return the rows of some neurons of a shard; None if the answer does not contain them."""
-        if self.rows is None or shard in self.moved:
+    def lacks(self, neurons: Sequence[Neuron]) -> bool:
+        """Return whether the peer does not serve the shard of any of some neurons."""
+        return not self.moved.isdisjoint(neurons)
+
+    def of(self, neurons: Sequence[Neuron]) -> Answer | None:
+        """Return the rows of some neurons; None if the answer does not contain them all."""
+        if self.rows is None or self.lacks(neurons):
             return None
         rows = self.rows.read(Question(neurons))
         return [self.same.get(*pair) for pair in zip(neurons, rows, strict=True)]
 
 
 Then = Callable[[RowAnswer, float], None]
+_NONE = frozenset[Neuron]()
 
 
 class RowCalls:
@@ -68,7 +72,6 @@ class RowCalls:
 
     def __init__(
         self,
-        layout: Layout,
         limits: Limits,
         others: PeersView,
         timeout: float,
@@ -76,7 +79,7 @@ class RowCalls:
     ) -> None:
         self.latencies = Latencies()
         self.loads = Loads(self.latencies, others.me)
-        self._layout, self._limits, self._others = layout, limits, others
+        self._limits, self._others = limits, others
         self._timeout, self._marker = timeout, Marker(marking)
         self._pending_calls = PendingCalls[Message | None, Call]()
 
@@ -127,7 +130,10 @@ class RowCalls:
 
     def _told(self, asked: "_Asked", answer: Rows) -> RowAnswer:
         """Validate an answer; MessageError or DamagedError if no honest peer would send it."""
-        moved = frozenset(unpacked(answer.moved, self._layout.shards).tolist())
+        layout = self._others.rules.layout
+        gone = frozenset(unpacked(answer.moved, layout.shards).tolist())
+        of = layout.shard_of
+        moved = frozenset(pair for pair in asked.neurons if of(*pair) in gone) if gone else _NONE
         data = answer.parcel
         decode = decode_plainly if data.startswith(MAGIC) else decode_sheaf
         found = decode(data, of_answer(self._limits, len(data)))

@@ -116,6 +116,7 @@ class CarriedDeltas:
     def __init__(self, checks: DeltaChecks, capacity: int) -> None:
         """Begin with nothing; `capacity` is the memory offered for shards, in bytes."""
         self._checks, self._each = checks, min(MOST_CARRIED, capacity // _PART)
+        self._shards = checks.layout.shards
         self._of: dict[bool, dict[_Key, CarriedDelta]] = {True: {}, False: {}}
         """By whether their senders have standing; the oldest first."""
 
@@ -128,6 +129,7 @@ class CarriedDeltas:
         `stands`: whether the sender has standing. MessageError or DamagedError if it is refused.
         """
         self._checks.check_sender(sender, carry.seal)
+        self._follow()
         new, half = CarriedDelta(carry, self._checks, now), self._of[stands]
         if new.size > self._each:
             raise MessageError(f"{new.size:,} bytes in memory are too many to carry")
@@ -139,12 +141,18 @@ class CarriedDeltas:
 
     def expire(self, now: float) -> None:
         """Repack and forget the deltas that were kept long enough for it."""
+        self._follow()
         for half in self._of.values():
             for key, one in list(half.items()):
                 if now >= one.since + _KEPT:
                     del half[key]
                 elif now >= one.since + _UNPACKED:
                     one.repack()
+
+    def _follow(self) -> None:
+        """Forget all deltas if the number of shards has doubled: their rows lie by those before."""
+        if self._shards != (shards := self._checks.layout.shards):
+            self._shards, self._of = shards, {True: {}, False: {}}
 
     def piece(self, sender: Peer, job: bytes, chunk: int, shards: Shards) -> Piece:
         """Return the rows of some shards of a delta that a sender has carried here.
@@ -153,6 +161,7 @@ class CarriedDeltas:
         """
         key = sender, job, chunk
         found = self._of[True].get(key) or self._of[False].get(key)
-        if found is None or not among(shards, found.shards).all():
+        is_past = self._shards != self._checks.layout.shards
+        if found is None or is_past or not among(shards, found.shards).all():
             raise MessageError("this peer does not carry these rows")
         return found.piece(shards)

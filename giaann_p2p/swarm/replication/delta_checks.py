@@ -1,7 +1,7 @@
 """Checks of the deltas and whole shards that other peers send."""
 
 from collections.abc import Callable
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
 from giaann_p2p.errors import MessageError
 from giaann_p2p.model.spec import ModelSpec
@@ -12,6 +12,7 @@ from giaann_p2p.store.seal import Seal
 from giaann_p2p.store.update import Packed, Update, most_units, strongest
 from giaann_p2p.swarm.wire.identity import Peer, name_of
 from giaann_p2p.swarm.wire.limits import of_push
+from giaann_p2p.swarm.wire.manifest import Rules
 from giaann_p2p.swarm.wire.messages import Piece, Push
 from giaann_p2p.swarm.wire.voucher import Members, authors_of, is_disowned
 
@@ -20,33 +21,22 @@ class DeltaChecks(NamedTuple):
     """One swarm's checks of the deltas and whole shards that other peers send."""
 
     spec: ModelSpec
-    layout: Layout
+    rules: Callable[[], Rules]
+    """Returns the swarm's rules now: they have the layout, and the size of a chunk."""
     check: Callable[[Update], None]
     """Raises GiaannError if too few peers vouch for a delta (see `voucher.Notary`)."""
-    members: Members | None
+    members: Members | None = None
     """The disowned members and the withdrawn chunks; if None, neither is checked."""
-    chunk: Callable[[], int]
-    """Returns the number of sentences in a chunk, which may grow."""
 
-    @classmethod
-    def of(
-        cls,
-        spec: ModelSpec,
-        layout: Layout,
-        check: Callable[[Update], None],
-        members: Members | None = None,
-        chunk: Callable[[], int] | None = None,
-    ) -> Self:
-        """Return the checks of a swarm with this model and layout.
-
-        `chunk` returns the number of sentences in a chunk, if it may change.
-        """
-        return cls(spec, layout, check, members, chunk or (lambda: layout.chunk))
+    @property
+    def layout(self) -> Layout:
+        """The swarm's layout now."""
+        return self.rules().layout
 
     @property
     def limits(self) -> Limits:
         """The size limits of a delta."""
-        return of_push(self.spec, self.chunk())
+        return of_push(self.spec, self.rules().chunk)
 
     def check_pushed(self, update: Update) -> None:
         """Check a delta that an author pushes; raise MessageError if all its authors are disowned.
@@ -67,7 +57,7 @@ class DeltaChecks(NamedTuple):
         Raise a GiaannError if it is invalid.
         """
         self.check(update)
-        if strongest(update.delta) > most_units(self.spec, sentences := self.chunk()):
+        if strongest(update.delta) > most_units(self.spec, sentences := self.rules().chunk):
             raise MessageError(f"parcel: no chunk of {sentences} sentences adds so much")
 
     def check_sender(self, sender: Peer, seal: Seal) -> None:

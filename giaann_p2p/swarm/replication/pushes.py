@@ -62,7 +62,6 @@ class Pushes:
 
         `capacity` is the memory that the peer offers for shards, in bytes.
         """
-        self._shards = shared.replicas.shards
         self._replicas, self._others, self._held = shared.replicas, shared.others, shared.held
         self._checks, self._calls, self._writes = (
             shared.delta_checks,
@@ -71,7 +70,7 @@ class Pushes:
         )
         self._taking = taking
         self._fetching = Counter[Peer]()
-        self.budget = PushBudget(shared.settings, self._checks.chunk(), now)
+        self.budget = PushBudget(shared.settings, self._checks.rules().chunk, now)
         self.carried = CarriedDeltas(self._checks, capacity)
 
     def __repr__(self) -> str:
@@ -82,7 +81,7 @@ class Pushes:
     ) -> list[Action]:
         """Apply a pushed update to the shards that accept it here, within its author's budget."""
         try:
-            shards = unpacked(question.shards, self._shards)
+            shards = unpacked(question.shards, self._replicas.shards)
             here = self._taking(shards, now)
             if not len(here):
                 return [Reply(ticket, self._pushed(here))]
@@ -93,7 +92,7 @@ class Pushes:
                 self._check_source(sender, question.source, now)
         except MessageError as error:
             return [Reply(ticket, Refusal(str(error)))]
-        if self.budget.chunk != (chunk := self._checks.chunk()):
+        if self.budget.chunk != (chunk := self._checks.rules().chunk):
             self.budget.widen(chunk)
         stands = self._others.may_teach(sender)
         part = len(here) / max(1, len(self._replicas.held))
@@ -113,7 +112,7 @@ class Pushes:
         return Carried()
 
     def _pushed(self, shards: Shards) -> Pushed:
-        return Pushed(packed(shards, self._shards))
+        return Pushed(packed(shards, self._replicas.shards))
 
     def _check_source(self, sender: Peer, source: Peer, now: float) -> None:
         """Raise MessageError unless rows may be fetched from a peer for a pushing peer."""
@@ -128,9 +127,9 @@ class Pushes:
         lack = Lack(Applied({question.job: BitMap([question.chunk])}), here.tolist())
         self._fetching[sender] += 1
         number = self._calls.number(partial(self._fetched, ticket, sender, lack, bill))
-        shards = packed(here, self._shards)
+        shards = packed(here, self._replicas.shards)
         fetch = FetchCarried(question.job, question.chunk, shards, sender)
-        return Call(number, question.source, fetch, fetch_time(self._checks.chunk()))
+        return Call(number, question.source, fetch, fetch_time(self._checks.rules().chunk))
 
     def _fetched(
         self,

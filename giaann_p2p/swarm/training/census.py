@@ -39,16 +39,19 @@ class Census:
     `timeout` is that of a call, in seconds.
     """
 
-    def __init__(self, job: bytes, shards: int, others: PeersView, timeout: float) -> None:
-        self._job, self._shards = job, shards
-        self._others, self._timeout = others, timeout
+    def __init__(self, job: bytes, others: PeersView, timeout: float) -> None:
+        self._job, self._others, self._timeout = job, others, timeout
         self._calls = PendingCalls[Message | None, Call]()
         self._asking: set[Peer] = set()
         self._next: dict[Peer, float] = {}
         self._in_vain: set[Peer] = set()
         self._placement: Owned | None = None
         self._owners: dict[int, _Owners] = {}  # by shard, under `_placement`
-        self._told: dict[int, dict[Peer, BitMap]] = {shard: {} for shard in range(shards)}
+        self._told: dict[int, dict[Peer, BitMap]] = {n: {} for n in range(others.rules.shards)}
+
+    @property
+    def _shards(self) -> int:
+        return len(self._told)
 
     @property
     def _quorum(self) -> int:
@@ -60,6 +63,16 @@ class Census:
         if any(len(told) < self._quorum for told in self._told.values()):
             return None
         return reduce(and_, map(self._enough, self._told.values()))
+
+    def _follow(self) -> None:
+        """Ask about the shards that there are now, if their number has doubled since the last look.
+
+        What an owner has of a shard, it has of the shard's children.
+        """
+        before, shards = self._shards, self._others.rules.shards
+        if before != shards:
+            self._told = {shard: dict(self._told[shard % before]) for shard in range(shards)}
+            self._owners, self._placement = {}, None
 
     def known(self, chunks: BitMap) -> BitMap:
         """Return the subset of `chunks` that may be committed.
@@ -95,10 +108,12 @@ class Census:
 
     def answered(self, number: int, answer: Message | None, now: float) -> list[Call]:
         """Handle the answer to a call; the answer None means a timeout."""
+        self._follow()
         return self._calls.done(number, answer, now) + self.tick(now)
 
     def tick(self, now: float) -> list[Call]:
         """Ask owners that have not answered yet, until each shard has a quorum of answers."""
+        self._follow()
         if self.committed is not None:
             return []
         self._look(now)

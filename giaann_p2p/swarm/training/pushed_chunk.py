@@ -15,6 +15,7 @@ from giaann_p2p.swarm.members.peers_view import PeersView
 from giaann_p2p.swarm.members.placement import Placement
 from giaann_p2p.swarm.training.couriers import Couriers
 from giaann_p2p.swarm.wire.identity import Peer
+from giaann_p2p.swarm.wire.shardset import recounted
 from giaann_p2p.swarm.wire.voucher import Sealing
 
 _NONE = np.empty(0, np.uint16)
@@ -57,6 +58,36 @@ class PushedChunk:
         self.next: dict[Peer, float] = {}
         self.sent = 0
         """Number of bytes of this chunk that were sent to peers so far, retries included."""
+
+    @property
+    def shards(self) -> int:
+        """The number of shards in the swarm."""
+        return len(self.acks)
+
+    def doubled(self, shards: int, quorum: int) -> "PushedChunk":
+        """Return the chunk for its pushes to the holders of more shards, divided from those before.
+
+        Its seal proves the rows of whole former shards only, so the rows for their children are cut
+        and sealed with those of their siblings, and ignored there. Who has a shard has its
+        children; what is on its way to a peer is sent again.
+        """
+        before = self.shards
+
+        def cover(some: Shards) -> Shards:
+            return recounted(some, shards, before, whole=False)
+
+        new = PushedChunk(
+            self.job,
+            self.chunk,
+            lambda some: self.cut(cover(some)),
+            lambda some: self.seal(cover(some)),
+            shards,
+            quorum,
+        )
+        for peer, taken in self.taken.items():
+            new.acked(peer, recounted(taken, before, shards))
+        new.sent = self.sent
+        return new
 
     def acked(self, peer: Peer, shards: Shards) -> None:
         """Record for which shards a peer has the chunk."""

@@ -71,6 +71,8 @@ class Lesson(NamedTuple):
     """Number of sentences that were learned."""
     skips: Sequence[Skip] = ()
     """The sentences that could not be learned."""
+    shards: int = 0
+    """The number of shards that `cut` and `tree` divide the delta into; 0 for that of now."""
 
 
 class _Learned(NamedTuple):
@@ -228,7 +230,8 @@ class Worker:
             return []
         lesson = learned.lesson
         seal = sealing(order.vouchers, lesson.tree)
-        return self._pushed(self._writer.push(job, order.chunk, lesson.cut, seal, now), now)
+        acts = self._writer.push(job, order.chunk, lesson.cut, seal, now, lesson.shards)
+        return self._pushed(acts, now)
 
     def answered(self, number: int, answer: Message | None, now: float) -> list[Action]:
         """Handle the answer to a call; the answer None means a timeout."""

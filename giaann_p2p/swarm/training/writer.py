@@ -97,13 +97,11 @@ class Writer:
 
     def __init__(
         self,
-        shards: int,
         others: PeersView,
         timeout: float,
         few: int = FEW_BYTES,
     ) -> None:
-        self._shards, self._timeout = shards, timeout
-        self._others, self._few = others, few
+        self._others, self._timeout, self._few = others, timeout, few
         self._apart, self._uplink = CourierBackoff(), Uplink()
         self._calls = PendingCalls[Message | None, WriteAction]()
         self._chunks: dict[tuple[bytes, int], PushedChunk] = {}
@@ -111,19 +109,29 @@ class Writer:
     def __len__(self) -> int:
         return len(self._chunks)
 
+    @property
+    def _shards(self) -> int:
+        return self._others.rules.shards
+
     def push(
-        self, job: bytes, chunk: int, cut: Cut, seal: Sealing, now: float
+        self, job: bytes, chunk: int, cut: Cut, seal: Sealing, now: float, shards: int = 0
     ) -> list[WriteAction]:
-        """Begin to push a chunk, unless this has begun already."""
+        """Begin to push a chunk, unless this has begun already.
+
+        `cut` and `seal` are for sets of so many `shards`; 0 for the number that there is now.
+        """
+        self._follow()
         if (job, chunk) in self._chunks:
             return []
-        new = self._chunks[job, chunk] = PushedChunk(
-            job, chunk, cut, seal, self._shards, self._others.rules.quorum
-        )
+        quorum = self._others.rules.quorum
+        new = PushedChunk(job, chunk, cut, seal, shards or self._shards, quorum)
+        if new.shards != self._shards:  # it was made under an earlier edition
+            new = new.doubled(self._shards, quorum)
+        self._chunks[job, chunk] = new
         new.placed(self._others.placement(now), self._others.beside(now))
         if self._has_replicas([*new.lacking.values()]):
             everything = np.arange(self._shards, dtype=np.uint16)
-            if len(cut(everything)) >= self._few:
+            if len(new.cut(everything)) >= self._few:
                 new.couriers = Couriers(everything, len(new.lacking))
         return self._all_due(new, now)
 
@@ -139,6 +147,7 @@ class Writer:
 
         The result is empty if no chunk of the job waits for a keeper.
         """
+        self._follow()
         chunks = [chunk for (its, _), chunk in self._chunks.items() if its == job]
         if any(not chunk.short and not chunk.kept(self._others).all() for chunk in chunks):
             return self._others.awaited(now)
@@ -146,10 +155,22 @@ class Writer:
 
     def answered(self, number: int, answer: Message | None, now: float) -> list[WriteAction]:
         """Handle the answer to a call; the answer None means a timeout."""
+        self._follow()
         return self._calls.done(number, answer, now)
+
+    def _follow(self) -> None:
+        """Push to the holders of the shards that there are now, if their number has doubled.
+
+        Answers to the pushes before are then of chunks that are pushed no longer.
+        """
+        shards = self._shards
+        for key, chunk in self._chunks.items():
+            if chunk.shards != shards:
+                self._chunks[key] = chunk.doubled(shards, self._others.rules.quorum)
 
     def tick(self, now: float) -> list[WriteAction]:
         """Return the pushes that are due, and the chunks committed; call this every second."""
+        self._follow()
         acts: list[WriteAction] = []
         for chunk in list(self._chunks.values()):
             acts += self._committed(chunk, now) or self._all_due(chunk, now)
@@ -211,7 +232,7 @@ class Writer:
         wait = _CARRIED_WITHIN + min(sending.held, self._uplink.more(sending.size, peer))
         chunk.couriers.sent(peer, shards, now + wait)
         number = self._calls.number(partial(self._on_carried, chunk, peer, sending))
-        question = Carry(chunk.job, chunk.chunk, packed(shards, self._shards), parcel, seal)
+        question = Carry(chunk.job, chunk.chunk, packed(shards, chunk.shards), parcel, seal)
         return [Call(number, peer, question, sending.within)]
 
     def _on_carried(
@@ -249,7 +270,7 @@ class Writer:
         chunk.asks(peer, shards)
         chunk.pushing.add(peer)
         number = self._calls.number(partial(self._on_answer, chunk, peer, shards, sending))
-        question = Push(chunk.job, chunk.chunk, packed(shards, self._shards), parcel, seal)
+        question = Push(chunk.job, chunk.chunk, packed(shards, chunk.shards), parcel, seal)
         return Call(number, peer, question, sending.within)
 
     def _fitting(
@@ -281,7 +302,7 @@ class Writer:
         return self._uplink.begin(peer, size, self._timeout, now, is_suspected)
 
     def _push_from(self, chunk: PushedChunk, peer: Peer, shards: Shards, courier: Peer) -> Call:
-        told = packed(shards, self._shards)
+        told = packed(shards, chunk.shards)
         chunk.sent += len(chunk.vouchers) + len(told) + len(courier)
         chunk.asks(peer, shards)
         number = self._calls.number(partial(self._on_fetched, chunk, peer, shards, courier))
@@ -375,10 +396,10 @@ class Writer:
         """
         if not isinstance(answer, Pushed):
             raise MessageError("no answer to a push")
-        if answer.shards == packed(pushed, self._shards):  # cheaper than to unpack it
+        if answer.shards == packed(pushed, chunk.shards):  # cheaper than to unpack it
             taken = pushed
         else:
-            taken = unpacked(answer.shards, self._shards)
+            taken = unpacked(answer.shards, chunk.shards)
         if not among(taken, pushed).all():
             raise MessageError("shards that were not pushed")
         chunk.acked(peer, taken)

@@ -20,7 +20,7 @@ import msgspec
 
 from giaann_p2p.errors import MessageError
 from giaann_p2p.store.applied import WITHDRAWN
-from giaann_p2p.store.layout import Layout, Shards
+from giaann_p2p.store.layout import Shards
 from giaann_p2p.store.seal import DIGEST, Seal, Tree, told
 from giaann_p2p.store.update import Update
 from giaann_p2p.swarm.wire.identity import (
@@ -31,7 +31,7 @@ from giaann_p2p.swarm.wire.identity import (
     name_of,
     verified,
 )
-from giaann_p2p.swarm.wire.manifest import MOST_REDUNDANCY
+from giaann_p2p.swarm.wire.manifest import MOST_REDUNDANCY, Rules
 from giaann_p2p.swarm.wire.token import MOST_BYTES as MOST_TOKEN
 from giaann_p2p.swarm.wire.withdrawn import Withdrawn
 
@@ -118,8 +118,11 @@ def is_disowned(authors: Collection[Peer], members: Members) -> bool:
 class Notary:
     """Checks that a delta has valid vouchers of as many authors as the swarm requires."""
 
-    def __init__(self, swarm_id: bytes, layout: Layout, redundancy: int, members: Members) -> None:
-        self._swarm_id, self._layout = swarm_id, layout
+    def __init__(
+        self, swarm_id: bytes, rules: Callable[[], Rules], redundancy: int, members: Members
+    ) -> None:
+        """Make the checks of a swarm; `rules` returns those of the newest edition known here."""
+        self._swarm_id, self._rules = swarm_id, rules
         self._needed, self._members = redundancy, members
 
     def __repr__(self) -> str:
@@ -132,7 +135,7 @@ class Notary:
         because a disowned peer could sign its own delta under the name of a chunk that others
         learned, or their delta under the name of a withdrawn chunk.
         """
-        root = told(update.delta, update.shards, self._layout, update.seal).root
+        root = told(update.delta, update.shards, self._rules().layout, update.seal).root
         authors = set[Peer]()
         chunk = update.chunk & ~WITHDRAWN
         for said in _read(update.seal.words):

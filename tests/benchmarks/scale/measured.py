@@ -119,7 +119,7 @@ def _anti_entropy(peers: int, records: list[bytes]) -> float:
     store.apply([Update(JOB, at, mine, EMPTY) for at in range(_PUSHES)])
     around = PeersView(me, SWARM, lambda: Rules(shards, REPLICAS))
     around.directory = _merged(records, shards)
-    delta_checks = DeltaChecks.of(SPEC, layout, anything)
+    delta_checks = DeltaChecks(SPEC, lambda: Rules(shards), anything)
     peer = StoragePeer(
         me, members(peers)[me], settings, around, store, mine, delta_checks, NOW, b""
     )
@@ -141,7 +141,7 @@ def _cutting(peers: int) -> float:
     everything = np.arange(lesson.layout.shards, dtype=np.uint16)
     told, seal = packed(everything, lesson.layout.shards), lesson.seal(everything)
     carry = Carry(JOB, 0, told, lesson.whole, seal)
-    checks = DeltaChecks.of(SPEC, lesson.layout, anything, chunk=lambda: lesson.sentences)
+    checks = DeltaChecks(SPEC, lambda: lesson.rules, anything)
     carried = CarriedDelta(carry, checks, 0.0)
     carried.piece(placed.shards_of(placed.peers[0]))  # it is unpacked once
 

@@ -47,6 +47,11 @@ class Lesson(NamedTuple):
     seal: Sealing
     layout: Layout
 
+    @property
+    def rules(self) -> Rules:
+        """The rules of a swarm with such chunks."""
+        return Rules(self.layout.shards, sizes=(self.sentences,))
+
     @classmethod
     def of(cls, sentences: int, shards: int) -> "Lesson":
         """Learn a chunk for a swarm of so many shards."""
@@ -105,7 +110,7 @@ def pushed(peers: int, sentences: int) -> Pushes:
     """Bring a chunk to its holders, which answer at once."""
     placed, lesson = placement(peers, fitting(peers)), Lesson.of(sentences, fitting(peers))
     carried: dict[Peer, CarriedDelta] = {}
-    checks = DeltaChecks.of(SPEC, lesson.layout, anything, chunk=lambda: lesson.sentences)
+    checks = DeltaChecks(SPEC, lambda: lesson.rules, anything)
     messages = sent = received = fetched = 0
     for call, answer in said(placed, lesson):
         messages += 1
@@ -122,7 +127,7 @@ def pushed(peers: int, sentences: int) -> Pushes:
 
 def said(placed: Placement, lesson: Lesson) -> Iterator[tuple[Call, Message]]:
     """Yield what a writer asks to bring a chunk to its holders, and their answers."""
-    writer = Writer(lesson.layout.shards, _Around(placed), 4.0)
+    writer = Writer(_Around(placed), 4.0)
     acts = [*writer.push(JOB, 0, lesson.cut, lesson.seal, 0.0)]
     is_committed = False
     while acts:

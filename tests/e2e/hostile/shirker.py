@@ -137,7 +137,7 @@ class Shirker(ComputeNode):
 
     async def _learned(self, order: Learn) -> Delta:
         """Learn what it is to learn, to know best what would be false."""
-        learned = await self._learning.learn(Task(order.sentences, []))
+        learned = await self._learning.learn(Task(order.sentences, [], self._manifest.layout))
         if isinstance(learned, str):
             return EMPTY
         return delta_of(learned.whole, of_chunk(self._manifest.spec, self._manifest.layout.chunk))

@@ -5,20 +5,16 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from types import SimpleNamespace
 
-import numpy as np
 import pytest
 
 from giaann_p2p.cli import swarm_seen
 from giaann_p2p.cli.swarm_seen import until_seen
 from giaann_p2p.net.clock import run
 from giaann_p2p.net.errors import Unreachable
-from giaann_p2p.swarm.wire.shardset import packed
-
-SHARDS = 16
 
 
 def record(role: str, *syncing: int) -> SimpleNamespace:
-    return SimpleNamespace(role=role, syncing=packed(np.array(syncing, np.uint16), SHARDS))
+    return SimpleNamespace(role=role, syncing=syncing)
 
 
 COPYING = [record("storage"), record("storage", 3, 5), record("compute")]
@@ -38,13 +34,14 @@ class Directory:
         self._last = next(self._told, self._last)
         return self._last
 
+    def sets_of(self, said: SimpleNamespace) -> SimpleNamespace:
+        return said
+
 
 @pytest.fixture
 def swarm(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Directory:
     directory = Directory(*request.param)
-    manifest = SimpleNamespace(layout=SimpleNamespace(shards=SHARDS))
-    session = SimpleNamespace(manifest=manifest, now=0.0)
-    session.around = SimpleNamespace(directory=directory)
+    session = SimpleNamespace(now=0.0, around=SimpleNamespace(directory=directory))
 
     @asynccontextmanager
     async def visiting(link: str) -> AsyncIterator[SimpleNamespace]:

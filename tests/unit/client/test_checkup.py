@@ -8,6 +8,7 @@ import pytest
 
 from giaann_p2p.client.checkup import checked
 from giaann_p2p.swarm.members.checkup import Report
+from giaann_p2p.swarm.wire.edition import rules_of
 from giaann_p2p.swarm.wire.identity import Peer
 from giaann_p2p.swarm.wire.message import Message
 from giaann_p2p.swarm.wire.messages import (
@@ -57,7 +58,9 @@ def honest(town: Town, number: int, at_once: int = COUNT, said: Digest = SAID) -
 async def check(town: Town, *peers: Liar) -> Report:
     """Compare what these say, asked by somebody."""
     asker = Client(town)
-    return await checked(asker.transport, MANIFEST, [peer.me for peer in peers], 5.0)
+    return await checked(
+        asker.transport, rules_of(MANIFEST, None), [peer.me for peer in peers], 5.0
+    )
 
 
 def test_real_peers_that_learned_the_same_agree() -> None:
@@ -67,13 +70,17 @@ def test_real_peers_that_learned_the_same_agree() -> None:
         await town.until(town.settled)
         await client.push_all(range(3))
         await town.until(lambda: town.holds_what(range(3)))
-        found = await checked(client.transport, MANIFEST, [house.me for house in houses])
+        found = await checked(
+            client.transport, rules_of(MANIFEST, None), [house.me for house in houses]
+        )
         assert found.agrees
         assert found.under == found.silent == []
         assert found.rows > 0
         assert len(found.digest) == 64
         town.freeze(houses[0])
-        found = await checked(client.transport, MANIFEST, [house.me for house in houses], 2.0)
+        found = await checked(
+            client.transport, rules_of(MANIFEST, None), [house.me for house in houses], 2.0
+        )
         assert found.agrees
         assert found.silent == [houses[0].me]
         assert found.under == list(range(COUNT))
@@ -143,7 +150,7 @@ def test_the_silent_cost_no_more_than_the_time_they_are_given() -> None:
         town.network.freeze(second.me, [asker.me])
         loop = asyncio.get_running_loop()
         begun = loop.time()
-        found = await checked(asker.transport, MANIFEST, [first.me, second.me], 5.0)
+        found = await checked(asker.transport, rules_of(MANIFEST, None), [first.me, second.me], 5.0)
         assert 5 <= loop.time() - begun < 10
         assert found.silent == [second.me]
         town.network.freeze(second.me, [asker.me], frozen=False)

@@ -20,6 +20,7 @@ from giaann_p2p.net.errors import Unreachable
 from giaann_p2p.store.layout import Layout
 from giaann_p2p.swarm.reading.row_vote import NOTHING, Verify
 from giaann_p2p.swarm.wire.identity import Peer
+from giaann_p2p.swarm.wire.manifest import Rules
 from giaann_p2p.swarm.wire.messages import Column as Told
 from giaann_p2p.swarm.wire.messages import encode
 
@@ -30,8 +31,9 @@ class Blocks:
     """A visit to a swarm that has learned one column."""
 
     def __init__(self, layout: Layout, occurrences: dict[str, int]) -> None:
-        self.manifest: Any = type("Manifest", (), {"layout": layout, "spec": ModelSpec()})
-        self.around: Any = None
+        self.manifest: Any = type("Manifest", (), {"spec": ModelSpec()})
+        self.rules = Rules(layout.shards, blocks=layout.blocks)
+        self.around: Any = SimpleNamespace(rules=self.rules)
         self.lookout: Any = None
         self.verify = NOTHING
         self._names = {word_id(word): word for word in occurrences}
@@ -39,7 +41,7 @@ class Blocks:
 
     async def told(self, _: Session, shard: int, concept: int) -> tuple[int, ...]:
         """Return what a peer tells that has this shard alone."""
-        layout = self.manifest.layout
+        layout = self.rules.layout
         here = [one for one in self.counts if layout.shard_of(concept, one) == shard]
         return tuple(sorted(here, key=lambda one: -self.counts[one]))
 
@@ -80,7 +82,9 @@ def test_a_column_of_which_a_peer_lists_no_more_may_have_more_words(
 
     owners = [Peer(bytes([number]) * 32) for number in range(3)]
     seen = SimpleNamespace(owners=lambda _: owners, replicas=3)
-    swarm.around = SimpleNamespace(ready=lambda *_: owners, placement=lambda _: seen)
+    swarm.around = SimpleNamespace(
+        ready=lambda *_: owners, placement=lambda _: seen, rules=swarm.rules
+    )
     swarm.lookout = SimpleNamespace(time=lambda: 0.0)
     swarm.verify = Verify(share=float(voted))
     monkeypatch.setattr(module, "_said", said)

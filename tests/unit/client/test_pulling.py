@@ -21,6 +21,7 @@ from giaann_p2p.store.layout import Layout
 from giaann_p2p.store.store import Store
 from giaann_p2p.store.transfer import Export
 from giaann_p2p.store.update import Update
+from giaann_p2p.swarm.wire.edition import rules_of
 from giaann_p2p.swarm.wire.identity import Identity, Peer
 from giaann_p2p.swarm.wire.manifest import Manifest
 from giaann_p2p.swarm.wire.messages import (
@@ -123,7 +124,9 @@ def visiting(*peers: Owner, manifest: Manifest = MANIFEST) -> Session:
         manifest=manifest,
         join_dht=join_dht,
         now=0.0,
-        around=SimpleNamespace(placement=lambda _now: Everywhere(list(known))),
+        around=SimpleNamespace(
+            placement=lambda _now: Everywhere(list(known)), rules=rules_of(manifest, None)
+        ),
         place=SimpleNamespace(transport=SimpleNamespace(call=call)),
     )
     return cast(Session, session)

@@ -232,7 +232,7 @@ def boasts(shop: Workshop) -> None:
     """Let a compute peer say that it has brought what it learned, and bring nothing."""
 
     def push(
-        job: bytes, chunk: int, cut: Cut, seal: Sealing, now: float
+        job: bytes, chunk: int, cut: Cut, seal: Sealing, now: float, shards: int
     ) -> list[writer.WriteAction]:
         return [Committed(job, chunk)]
 

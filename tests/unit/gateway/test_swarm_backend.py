@@ -19,6 +19,7 @@ from giaann_p2p.gateway.views import Found, ShownColumn
 from giaann_p2p.model.manner import Manner
 from giaann_p2p.net.clock import run
 from giaann_p2p.sim.lessons import SPEC
+from giaann_p2p.store.layout import Layout
 from giaann_p2p.swarm.members.commands import Commands
 from giaann_p2p.swarm.wire.identity import Peer
 from giaann_p2p.swarm.wire.link import Link
@@ -47,14 +48,12 @@ def test_a_gateway_is_ready_when_both_kinds_of_peers_are_there() -> None:
 
 def test_the_replicas_that_are_shown_are_those_of_the_newest_edition() -> None:
     around = Seeing()
-    manifest = SimpleNamespace(
-        name="bees", spec=SPEC, layout=SimpleNamespace(shards=SHARDS), replicas=2
-    )
+    manifest = SimpleNamespace(name="bees", spec=SPEC, layout=Layout(shards=SHARDS), replicas=2)
     held = SimpleNamespace(session=SimpleNamespace(manifest=manifest, around=around, now=NOW))
     backend = SwarmBackend(cast(HeldSession, held), training=False)
     assert backend.facts.replicas == 2
-    around.rules_now = around.rules_now._replace(replicas=5, edition=1)
-    assert backend.facts.replicas == 5
+    around.rules_now = around.rules_now._replace(replicas=5, edition=1, shards=2 * SHARDS)
+    assert (backend.facts.replicas, backend.facts.shards) == (5, 2 * SHARDS)
 
 
 def test_what_to_advise_is_looked_up_once_and_not_for_each_prompt(

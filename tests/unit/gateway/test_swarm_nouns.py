@@ -14,8 +14,8 @@ from giaann_p2p.gateway.views import Found
 from giaann_p2p.net.clock import run
 from giaann_p2p.net.errors import Unreachable
 from giaann_p2p.node.reading import noun_lists
-from giaann_p2p.store.layout import Layout
 from giaann_p2p.swarm.wire.identity import Peer
+from giaann_p2p.swarm.wire.manifest import Rules
 from giaann_p2p.swarm.wire.message import Message
 from giaann_p2p.swarm.wire.messages import AskNouns, Nouns, Refusal, decode, encode
 
@@ -32,8 +32,7 @@ def session(*peers: Callable[[AskNouns], Message]) -> Session:
         return encode(known[peer](question))
 
     found = SimpleNamespace(
-        manifest=SimpleNamespace(layout=Layout(shards=SHARDS)),
-        around=SimpleNamespace(ready=lambda _shard, _now: list(known)),
+        around=SimpleNamespace(ready=lambda _shard, _now: list(known), rules=Rules(SHARDS)),
         place=SimpleNamespace(transport=SimpleNamespace(call=call)),
         now=0.0,
     )

@@ -153,7 +153,7 @@ def test_a_chunk_is_learned_and_cut_as_alone() -> None:
     chunk = list(profile.texts([WIKI.read_bytes()], "wiki"))[:CHUNK]
     everything = np.arange(16, dtype=np.uint16)
     owned = [everything.tobytes(), everything[:5].tobytes()]
-    made = Learner(RECOMMENDED, layout, "cpu").learn(Task([one.text for one in chunk], owned))
+    made = Learner(RECOMMENDED, "cpu").learn(Task([one.text for one in chunk], owned, layout))
     whole = decode(made.whole, of_chunk(RECOMMENDED, CHUNK))
     assert digest(whole) == digest(profile.learn(chunk).delta)
     homes = layout.shards_of(whole.concept, whole.feature)

@@ -12,9 +12,9 @@ from giaann_p2p.net.errors import Unreachable
 from giaann_p2p.net.transport import Transport
 from giaann_p2p.node.reading import noun_lists
 from giaann_p2p.node.reading.noun_lists import FrequentNouns
-from giaann_p2p.store.layout import Layout
 from giaann_p2p.swarm.members.peers_view import PeersView
 from giaann_p2p.swarm.wire.identity import Peer
+from giaann_p2p.swarm.wire.manifest import Rules
 from giaann_p2p.swarm.wire.message import Message
 from giaann_p2p.swarm.wire.messages import AskNouns, Nouns, decode, encode
 
@@ -48,12 +48,13 @@ class Swarm:
         self._known = {Peer(bytes([number]) * 32): peer for number, peer in enumerate(peers)}
         self.asked = 0
         others = SimpleNamespace(
-            ready=lambda _shard, _now: list(self._known), not_suspected=lambda _peer, _now: True
+            ready=lambda _shard, _now: list(self._known),
+            not_suspected=lambda _peer, _now: True,
+            rules=Rules(SHARDS),
         )
         self.nouns = FrequentNouns(
             cast(Transport, SimpleNamespace(call=self._call)),
             cast(PeersView, others),
-            Layout(shards=SHARDS),
             lambda: 0.0,
         )
 

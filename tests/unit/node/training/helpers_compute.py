@@ -30,7 +30,7 @@ from giaann_p2p.swarm.reading.known_rows import Known
 from giaann_p2p.swarm.reading.row_vote import USUAL
 from giaann_p2p.swarm.wire.identity import Peer
 from tests.helpers import no_nouns
-from tests.unit.node.helpers import EPOCH, LAYOUT, MANIFEST, Town, identity
+from tests.unit.node.helpers import EPOCH, MANIFEST, Town, identity
 
 NOUNS = ("bee", "wasp", "flower", "hive", "summer", "poet", "garden", "honey", "war", "spring")
 FATAL = "zorp"
@@ -63,7 +63,7 @@ class Slow:
     """Learns for real; it takes a while, in made-up time."""
 
     def __init__(self, chance: random.Random, seconds: float) -> None:
-        self.pool = Pool([ThreadWorker()], teach(SPEC, LAYOUT, "cpu"))
+        self.pool = Pool([ThreadWorker()], teach(SPEC, "cpu"))
         self.learned: list[Task] = []
         self._chance, self._seconds = chance, seconds
 

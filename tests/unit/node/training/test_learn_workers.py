@@ -20,6 +20,7 @@ from giaann_p2p.node.training.learn_workers import (
 from giaann_p2p.node.training.learner import Learner, Made, Task
 from giaann_p2p.node.training.pool import Pool
 from tests.unit.local.helpers import eventually
+from tests.unit.node.helpers import LAYOUT
 
 
 class Odd:
@@ -47,7 +48,7 @@ def broken() -> Learner:
 
 
 def task(word: str) -> Task:
-    return Task([word], [])
+    return Task([word], [], LAYOUT)
 
 
 @pytest.fixture

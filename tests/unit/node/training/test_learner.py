@@ -27,7 +27,7 @@ EVERY = np.arange(8, dtype=np.uint16)
 
 @cache
 def school() -> Learner:
-    return Learner(SPEC, LAYOUT, "cpu")
+    return Learner(SPEC, "cpu")
 
 
 def wanted(shards: Shards) -> Delta:
@@ -40,12 +40,12 @@ def wanted(shards: Shards) -> Delta:
 
 
 def made(*owned: Shards) -> Made:
-    return school().learn(Task(TEXT, [shards.tobytes() for shards in owned]))
+    return school().learn(Task(TEXT, [shards.tobytes() for shards in owned], LAYOUT))
 
 
 def test_on_a_processor_numpy_tags() -> None:
     """Here and in a forked worker; the device's name changes nothing else."""
-    chunk, factory = Task(TEXT, [EVERY.tobytes()]), teach(SPEC, LAYOUT, "cpu:0")
+    chunk, factory = Task(TEXT, [EVERY.tobytes()], LAYOUT), teach(SPEC, "cpu:0")
     other, forked = factory(), ForkedWorker()
     assert "on cpu:0" in repr(other._profile)
     for learner in (other, school()):
@@ -66,7 +66,7 @@ def test_what_is_skipped_is_told_by_its_number() -> None:
 
 
 def test_a_sentence_that_would_be_slow_is_told_in_words() -> None:
-    found = school().learn(Task([TEXT[1], ":)" * 499, "'" * 999], [EVERY.tobytes()]))
+    found = school().learn(Task([TEXT[1], ":)" * 499, "'" * 999], [EVERY.tobytes()], LAYOUT))
     assert found.sequences == 1
     assert skips_of(found) == [Skip("too much punctuation", 2, 1)]
 
@@ -92,7 +92,7 @@ def test_the_whole_is_made_once() -> None:
 
 
 def test_a_chunk_without_anything_to_learn_is_an_empty_parcel() -> None:
-    found = school().learn(Task(["Go."], [EVERY.tobytes()]))
+    found = school().learn(Task(["Go."], [EVERY.tobytes()], LAYOUT))
     assert decode(found.whole, of_chunk(SPEC, CHUNK)).neurons == 0
     assert found.sequences == 0
 

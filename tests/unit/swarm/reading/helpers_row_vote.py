@@ -84,7 +84,7 @@ class World:
         self.mouths, self.took, self.now = mouths, took or {}, NOW
         self.around = Around(*mouths)
         self.around.ready_at = {shard: list(mouths) for shard in range(SHARDS)}
-        self.reader = Reader(LAYOUT, LIMITS, self.around, 2.0, 15.0, verify)
+        self.reader = Reader(LIMITS, self.around, 2.0, 15.0, verify)
         self.told: dict[int, Answered] = {}
         self.lied: list[Lied] = []
         self.asked: list[tuple[Peer, list[Neuron]]] = []

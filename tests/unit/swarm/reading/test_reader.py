@@ -55,7 +55,7 @@ class Reading:
     def __init__(self, *ready: Peer, patience: float = 15.0) -> None:
         self.around = Around()
         self.around.ready_at = {shard: list(ready) for shard in range(SHARDS)}
-        self.reader = Reader(LAYOUT, LIMITS, self.around, 4.0, patience)
+        self.reader = Reader(LIMITS, self.around, 4.0, patience)
         self.calls: list[Call] = []
         self.told: list[Answered] = []
 

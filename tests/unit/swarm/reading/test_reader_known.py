@@ -45,9 +45,7 @@ class Knowing(Reading):
 
     def __init__(self, *ready: Peer, secret: bytes = SECRET, least: int = 1) -> None:
         super().__init__(*ready)
-        self.reader = Reader(
-            LAYOUT, LIMITS, self.around, 4.0, 15.0, NOTHING, Marking(secret, least)
-        )
+        self.reader = Reader(LIMITS, self.around, 4.0, 15.0, NOTHING, Marking(secret, least))
 
     def ask(self, neurons: list[Neuron], known: Known) -> Read:
         """Ask, and return the message to the first peer."""
@@ -204,7 +202,7 @@ class Swarm(World):
         self.around.capacities = dict.fromkeys([A, B, C], 1 << 30)
         self.around.ready_at = {shard: [A, B, C] for shard in range(LAYOUT.shards)}
         self.answers = Answers(store(chunks=held), lambda shard: ReplicaState.READY)
-        self.reader = Reader(LAYOUT, LIMITS, self.around, 2.0, 15.0, verify, Marking(SECRET, 1))
+        self.reader = Reader(LIMITS, self.around, 2.0, 15.0, verify, Marking(SECRET, 1))
         for peer, seconds in self.took.items():
             self.reader.latencies.took(peer, seconds + 0.0005, NOW)
 

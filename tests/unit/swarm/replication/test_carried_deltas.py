@@ -43,6 +43,7 @@ from tests.helpers_swarm import (
     LIMITS,
     NOW,
     OTHER_JOB,
+    RULES,
     SHARDS,
     SPEC,
     SWARM_ID,
@@ -63,7 +64,9 @@ from tests.helpers_swarm import (
 WHOLE = shards(*range(SHARDS))
 AUTHOR = AUTHORS[0].peer
 MEMBERS = Listed()
-CHECKS = DeltaChecks.of(SPEC, LAYOUT, Notary(SWARM_ID, LAYOUT, 1, MEMBERS).check, MEMBERS)
+CHECKS = DeltaChecks(
+    SPEC, lambda: RULES, Notary(SWARM_ID, lambda: RULES, 1, MEMBERS).check, MEMBERS
+)
 
 
 def carry(chunk: int = 1, some: Shards = WHOLE, job: bytes = JOB) -> Carry:

@@ -9,7 +9,8 @@ from giaann_p2p.errors import MessageError
 from giaann_p2p.store.update import Update, anything, most_units
 from giaann_p2p.swarm.replication.delta_checks import DeltaChecks
 from giaann_p2p.swarm.wire.limits import of_push
-from tests.helpers_swarm import JOB, LAYOUT, LESSONS, SHARDS, SPEC, shards
+from giaann_p2p.swarm.wire.manifest import Rules
+from tests.helpers_swarm import JOB, LESSONS, SHARDS, SPEC, shards
 
 
 class Swarm:
@@ -17,7 +18,7 @@ class Swarm:
 
     def __init__(self) -> None:
         self.chunk = 64
-        self.checks = DeltaChecks.of(SPEC, LAYOUT, anything, chunk=lambda: self.chunk)
+        self.checks = DeltaChecks(SPEC, lambda: Rules(SHARDS, sizes=(self.chunk,)), anything)
 
 
 def strong(units: int) -> Update:

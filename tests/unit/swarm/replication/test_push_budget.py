@@ -32,6 +32,7 @@ from tests.helpers_swarm import (
     JOB,
     LESSONS,
     NOW,
+    RULES,
     SHARDS,
     SPEC,
     TERMS,
@@ -321,7 +322,7 @@ def test_an_owner_holds_newcomers_to_their_budget_and_others_not() -> None:
 
 def test_an_owner_makes_room_for_larger_chunks_once_chunks_grow() -> None:
     size = [64]
-    checks = TERMS._replace(chunk=lambda: size[0])
+    checks = TERMS._replace(rules=lambda: RULES._replace(sizes=(size[0],)))
     side = Side(A, Around(A), store(ALL), delta_checks=checks)
     side.tick(NOW)
     asked(side, C, 1)
@@ -347,7 +348,7 @@ def test_the_true_cost_is_charged_when_a_delta_was_unpacked() -> None:
 
 
 def test_the_part_of_a_push_is_that_of_the_shards_held_here() -> None:
-    checks = TERMS._replace(chunk=lambda: 1024)
+    checks = TERMS._replace(rules=lambda: RULES._replace(sizes=(1024,)))
     side = Side(A, Around(A), store(ALL, [0]), delta_checks=checks)
     side.tick(NOW)
     some = shards(0, 1)

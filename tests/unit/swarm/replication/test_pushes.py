@@ -24,10 +24,10 @@ from giaann_p2p.swarm.wire.voucher import Notary, sealing, vouched
 from tests.helpers_swarm import (
     AUTHORS,
     JOB,
-    LAYOUT,
     LESSONS,
     MESSAGES,
     NOW,
+    RULES,
     SHARDS,
     SPEC,
     SWARM_ID,
@@ -118,7 +118,7 @@ def test_who_gets_no_rows_says_so_and_blames_nobody(answer: Message | None) -> N
     ("sentences", "seconds"), [(64, 2.0), (128, 4.0), (1024, 32.7), (16_384, 524.2)]
 )
 def test_the_rows_of_a_larger_chunk_may_take_longer(sentences: int, seconds: float) -> None:
-    side = side_of(TERMS._replace(chunk=lambda: sentences))
+    side = side_of(TERMS._replace(rules=lambda: RULES._replace(sizes=(sentences,))))
     ask(side, push_from(B, 0, 2))
     assert [call.timeout for call in side.calls] == [pytest.approx(seconds, abs=0.1)]
 
@@ -183,8 +183,8 @@ def test_rows_are_checked_as_if_they_had_been_pushed(
     sender: Identity, author: Identity, lesson: int, is_taken: bool
 ) -> None:
     members = Listed(LIAR.peer)
-    notary = Notary(SWARM_ID, LAYOUT, 1, members)
-    side = side_of(DeltaChecks.of(SPEC, LAYOUT, notary.check, members))
+    notary = Notary(SWARM_ID, lambda: RULES, 1, members)
+    side = side_of(DeltaChecks(SPEC, lambda: RULES, notary.check, members))
     all_shards, tree = shards(*ALL), LESSONS.tree(1)
     told_all = packed(all_shards, SHARDS)
     seals = {
@@ -203,7 +203,7 @@ def test_rows_are_checked_as_if_they_had_been_pushed(
 def test_who_has_not_signed_cannot_have_rows_fetched() -> None:
     members = Listed()
     side = side_of(
-        DeltaChecks.of(SPEC, LAYOUT, Notary(SWARM_ID, LAYOUT, 1, members).check, members)
+        DeltaChecks(SPEC, lambda: RULES, Notary(SWARM_ID, lambda: RULES, 1, members).check, members)
     )
     ask(side, push_from(B, 0))  # by D, with an author's words
     said = told(side)

@@ -18,6 +18,7 @@ from tests.helpers_swarm import (
     LESSONS,
     LIMITS,
     NOW,
+    RULES,
     SHARDS,
     SPEC,
     SWARM_ID,
@@ -57,7 +58,9 @@ def store(*updates: Update) -> Store:
 def met(members: Listed, mine: Store, theirs: Store) -> tuple[Side, Side]:
     """Let an owner with a founder's list come together with another one, that may lie."""
     around = Around(A, B, C)
-    delta_checks = DeltaChecks.of(SPEC, LAYOUT, Notary(SWARM_ID, LAYOUT, 1, members).check, members)
+    delta_checks = DeltaChecks(
+        SPEC, lambda: RULES, Notary(SWARM_ID, lambda: RULES, 1, members).check, members
+    )
     one, other = Side(A, around, mine, delta_checks=delta_checks), Side(B, around, theirs)
     around.ready_at = {shard: [B] for shard in range(SHARDS)}
     for side in (other, one):
@@ -138,8 +141,8 @@ def test_what_an_owner_has_of_the_disowned_is_taken_so_that_all_have_the_same() 
 
 def test_what_they_bring_themselves_is_not() -> None:
     around, members, replies = Around(A, B, C), listed(), []
-    check = Notary(SWARM_ID, LAYOUT, 1, members).check
-    one = Side(A, around, store(), delta_checks=DeltaChecks.of(SPEC, LAYOUT, check, members))
+    check = Notary(SWARM_ID, lambda: RULES, 1, members).check
+    one = Side(A, around, store(), delta_checks=DeltaChecks(SPEC, lambda: RULES, check, members))
     one.tick(NOW)
     for author in (HONEST, LIAR):
         came = by(author, 1)

@@ -42,7 +42,7 @@ class Working:
     """A worker, with what it was to learn and what it asked for. C and D lead; A and B store."""
 
     def __init__(self, slots: int = 2) -> None:
-        self.worker = Worker(slots, Writer(SHARDS, Around(A, B), 4.0), vouch)
+        self.worker = Worker(slots, Writer(Around(A, B), 4.0), vouch)
         self.learning: list[tuple[bytes, int]] = []
         self.stopped: list[tuple[bytes, int]] = []
         self.calls: list[Call] = []

@@ -20,7 +20,7 @@ class Writing:
     def __init__(self, *members: bytes, few: int = FEW_BYTES, quorum: int = 2) -> None:
         self.around = Around(*map(type(A), members))
         self.around.rules = Rules(SHARDS, 3, quorum)
-        self.writer = Writer(SHARDS, self.around, 4.0, few)
+        self.writer = Writer(self.around, 4.0, few)
         self.calls: list[Call] = []
         self.committed: list[Committed] = []
         self.sent: list[int] = []

@@ -53,7 +53,7 @@ class Counting:
     def __init__(self, *members: Peer, quorum: int = 2) -> None:
         self.around = Around(*members)
         self.around.rules = Rules(SHARDS, 3, quorum)
-        self.census = Census(JOB, SHARDS, self.around, 4.0)
+        self.census = Census(JOB, self.around, 4.0)
         self.calls: list[Call] = []
 
     def tick(self, now: float = NOW) -> list[Peer]:

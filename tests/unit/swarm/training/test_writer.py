@@ -449,7 +449,7 @@ def test_the_longest_push_fits_into_a_message(more: int) -> None:
     def cut(numbers: Shards) -> bytes:
         return bytes(most + more if len(numbers) == own else most)
 
-    one = Writer(MOST_SHARDS, around, 4.0)
+    one = Writer(around, 4.0)
     calls = one.push(JOB, WITHDRAWN - 2, cut, lambda _: seal, NOW)
     push = next(call.message for call in calls if isinstance(call, Call) and call.peer == A)
     assert isinstance(push, Push)

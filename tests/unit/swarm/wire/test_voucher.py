@@ -36,6 +36,7 @@ from tests.helpers_swarm import (
     LAYOUT,
     LESSONS,
     OTHER_JOB,
+    RULES,
     SHARDS,
     SPEC,
     SWARM_ID,
@@ -49,7 +50,7 @@ PARCEL = LESSONS.parcel(CHUNK, ALL)
 
 
 def notary(redundancy: int = 1) -> Notary:
-    return Notary(SWARM_ID, LAYOUT, redundancy, Listed())
+    return Notary(SWARM_ID, lambda: RULES, redundancy, Listed())
 
 
 def by(*authors: Identity, chunk: int = CHUNK) -> list[Voucher]:
@@ -73,7 +74,7 @@ class Came(NamedTuple):
         parcel = LESSONS.parcel(self.delta, self.told)
         seal = sealing(self.vouchers, TREE)(self.told)
         push = Push(self.job, self.chunk, packed(self.told, SHARDS), parcel, seal)
-        delta_checks = DeltaChecks.of(SPEC, LAYOUT, notary(redundancy).check)
+        delta_checks = DeltaChecks(SPEC, lambda: RULES, notary(redundancy).check)
         return delta_checks.packed(push, self.told, self.here).unpacked().seal
 
 
@@ -106,9 +107,9 @@ def test_what_its_author_did_not_sign_is_refused(came: Came) -> None:
 
 def take(authors: list[Identity], members: Listed, chunk: int = CHUNK) -> None:
     """Take a delta in for which these stand, as it comes from another owner."""
-    check = Notary(SWARM_ID, LAYOUT, 1, members).check
+    check = Notary(SWARM_ID, lambda: RULES, 1, members).check
     piece = Piece(JOB, chunk, packed(ALL, SHARDS), PARCEL, sealing(by(*authors), TREE)(ALL))
-    DeltaChecks.of(SPEC, LAYOUT, check).packed(piece, ALL, ALL).unpacked()
+    DeltaChecks(SPEC, lambda: RULES, check).packed(piece, ALL, ALL).unpacked()
 
 
 def test_what_only_the_disowned_stand_for_is_pushed_no_longer() -> None:
@@ -117,7 +118,7 @@ def test_what_only_the_disowned_stand_for_is_pushed_no_longer() -> None:
     def push(authors: list[Identity], members: Listed) -> None:
         seal = sealing(by(*authors), TREE)(ALL)
         came = Push(JOB, CHUNK, packed(ALL, SHARDS), PARCEL, seal)
-        DeltaChecks.of(SPEC, LAYOUT, anything, members).packed(came, ALL, ALL).unpacked()
+        DeltaChecks(SPEC, lambda: RULES, anything, members).packed(came, ALL, ALL).unpacked()
 
     for authors, disowned in (([one], []), ([one], [other]), ([one, other], [one])):
         push(authors, Listed(*[gone.peer for gone in disowned]))
@@ -174,7 +175,7 @@ def test_words_that_are_none(words: bytes) -> None:
     parcel = LESSONS.parcel(CHUNK, ALL)
     push = Push(JOB, CHUNK, packed(ALL, SHARDS), parcel, Seal(words, TREE.shape))
     with pytest.raises(MessageError, match="the vouchers cannot be read"):
-        DeltaChecks.of(SPEC, LAYOUT, notary().check).packed(push, ALL, ALL).unpacked()
+        DeltaChecks(SPEC, lambda: RULES, notary().check).packed(push, ALL, ALL).unpacked()
 
 
 @pytest.mark.parametrize("beside", [b"x", bytes(DIGEST), bytes(DIGEST * 40)])
@@ -184,13 +185,13 @@ def test_a_seal_that_is_broken(beside: bytes) -> None:
         JOB, CHUNK, packed(ALL, SHARDS), parcel, Seal(words_of(by(AUTHORS[0])), TREE.shape, beside)
     )
     with pytest.raises(GiaannError, match=r"a seal (ends within a digest|has too many branches)"):
-        DeltaChecks.of(SPEC, LAYOUT, notary().check).packed(push, ALL, ALL).unpacked()
+        DeltaChecks(SPEC, lambda: RULES, notary().check).packed(push, ALL, ALL).unpacked()
 
 
 def test_a_parcel_that_is_none_is_told_so_whoever_stands_for_it() -> None:
     push = Push(JOB, CHUNK, packed(ALL, SHARDS), encode(LESSONS.delta(1))[:-1])
     with pytest.raises(DamagedError):
-        DeltaChecks.of(SPEC, LAYOUT, notary().check).packed(push, ALL, ALL).unpacked()
+        DeltaChecks(SPEC, lambda: RULES, notary().check).packed(push, ALL, ALL).unpacked()
 
 
 FOUNDER = AUTHORS[3]
@@ -206,10 +207,10 @@ def member_said(author: Identity, shown: bytes) -> list[Voucher]:
 
 
 def kept_by_members(vouchers: list[Voucher]) -> Seal:
-    check = Notary(MEMBERS.swarm_id, LAYOUT, 1, Admission(MEMBERS)).check
+    check = Notary(MEMBERS.swarm_id, lambda: RULES, 1, Admission(MEMBERS)).check
     seal = sealing(vouchers, TREE)(ALL)
     push = Push(JOB, CHUNK, packed(ALL, SHARDS), LESSONS.parcel(CHUNK, ALL), seal)
-    return DeltaChecks.of(SPEC, LAYOUT, check).packed(push, ALL, ALL).unpacked().seal
+    return DeltaChecks(SPEC, lambda: RULES, check).packed(push, ALL, ALL).unpacked().seal
 
 
 def test_a_members_work_counts_also_when_its_token_has_run_out() -> None:
@@ -239,7 +240,7 @@ def test_a_word_is_its_authors_for_one_thing_only() -> None:
 
 
 def test_who_pushes_is_an_author() -> None:
-    delta_checks = DeltaChecks.of(SPEC, LAYOUT, anything, Listed())
+    delta_checks = DeltaChecks(SPEC, lambda: RULES, anything, Listed())
     seal = sealing(by(*AUTHORS[:2]), TREE)(ALL)
     for author in AUTHORS[:2]:
         delta_checks.check_sender(author.peer, seal)
