@@ -18,6 +18,7 @@ import numpy as np
 from giaann_p2p.errors import MessageError, UsageError
 from giaann_p2p.store.applied import Applied
 from giaann_p2p.swarm.wire.actions import Lost, Note
+from giaann_p2p.swarm.wire.shardset import children, recounted
 
 DAY = 24 * 3600.0
 KEEPS = 30 * DAY
@@ -63,6 +64,23 @@ class KnownSets:
 
     def __repr__(self) -> str:
         return f"<KnownSets: {len(self._was)} shards, {len(self.missing.shards)} of them missing>"
+
+    def doubled(self, before: int, shards: int) -> "KnownSets":
+        """Return the known sets of so many shards, divided from the shards before.
+
+        A note of them is due at once, because a note does not say in how many shards it counts.
+        """
+        new, parts = KnownSets(), shards // before
+        for shard, was in self._was.items():
+            for at, child in enumerate(children([shard], before, shards)):
+                rest = at < was.connections % parts  # so that no connection is lost or added
+                new._was[child] = was._replace(connections=was.connections // parts + rest)
+        new.changes = self.changes
+        if self.missing is not NOTHING:
+            lost = recounted(self.missing.shards, before, shards)
+            new.missing, new.changes = self.missing._replace(shards=lost), self.changes + 1
+        new._has_grown, new._noted_at = True, float("-inf")
+        return new
 
     def saw(self, shard: int, chunks: Applied, connections: int, now: float) -> None:
         """Record the chunks of a shard that is ready here, unless it lacks chunks known before."""

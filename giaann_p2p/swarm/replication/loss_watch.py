@@ -24,6 +24,11 @@ class LossWatch:
     def __repr__(self) -> str:
         return f"<LossWatch: {self.known!r}>"
 
+    def take_over(self, past: "LossWatch") -> None:
+        """Go on from the watch of a peer whose shards were divided into those here since."""
+        self.known = past.known.doubled(past._replicas.shards, self._replicas.shards)
+        self._looked_at = past._looked_at
+
     def look(self, now: float) -> None:
         """If a check is due, compare each shard's known chunks with the chunks that still exist.
 

@@ -12,6 +12,7 @@ from typing import NamedTuple
 from giaann_p2p.store.applied import Applied
 from giaann_p2p.swarm.wire.identity import Peer
 from giaann_p2p.swarm.wire.replica import ReplicaState
+from giaann_p2p.swarm.wire.shardset import children
 
 _LONG_AGO = float("-inf")
 
@@ -33,6 +34,18 @@ class PeerReports:
         self._words: dict[int, dict[Peer, PeerReport]] = {}  # by shard and by peer
         self.heard_so_far = 0
         """Number of reports recorded so far."""
+
+    def doubled(self, before: int, shards: int) -> "PeerReports":
+        """Return the reports on so many shards, divided from the shards before.
+
+        What a peer has of a shard, it has of the shard's children.
+        """
+        new = PeerReports()
+        new.heard_so_far = self.heard_so_far
+        for shard, words in self._words.items():
+            for child in children([shard], before, shards):
+                new._words[child] = dict(words)
+        return new
 
     def heard(self, peer: Peer, shard: int, word: PeerReport) -> None:
         """Record a peer's report on a shard, unless a later one is known."""

@@ -35,7 +35,7 @@ from giaann_p2p.swarm.wire.identity import Peer
 from giaann_p2p.swarm.wire.message import Message
 from giaann_p2p.swarm.wire.messages import SALT_BYTES, AskProof, Refusal
 from giaann_p2p.swarm.wire.replica import ReplicaState
-from giaann_p2p.swarm.wire.shardset import packed
+from giaann_p2p.swarm.wire.shardset import children, packed
 
 AT_ONCE = 64
 """Maximum number of shards in one audit; large shards make it fewer."""
@@ -99,6 +99,24 @@ class ReplicaAudit:
 
     def __repr__(self) -> str:
         return f"<ReplicaAudit: {self.audits} audits, {len(self._named)} peers accused>"
+
+    def take_over(self, past: "ReplicaAudit") -> None:
+        """Go on from the audits of a peer whose shards were divided into those here since.
+
+        Accusations stay: otherwise an excluded peer would own its shards again for a while. An
+        audit under way is given up.
+        """
+        before, shards = past._replicas.shards, self._replicas.shards
+        self.changes, self.audits, self._next = past.changes + 1, past.audits, past._next
+        for peer, named in past._named.items():
+            self._named[peer] = {
+                child: at
+                for shard, at in named.items()
+                for child in children([shard], before, shards)
+            }
+        for (peer, shard), count in past._evaded.items():
+            for child in children([shard], before, shards):
+                self._evaded[peer, child] = count
 
     def wrong(self) -> dict[Peer, Shards]:
         """Return the accused peers, each with the shards of which it holds wrong content."""

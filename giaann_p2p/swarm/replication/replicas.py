@@ -8,6 +8,7 @@ import numpy as np
 from giaann_p2p.store.layout import Shards
 from giaann_p2p.swarm.wire.identity import Peer
 from giaann_p2p.swarm.wire.replica import ReplicaState, Turn, turned
+from giaann_p2p.swarm.wire.shardset import children
 
 Owners = Sequence[Peer]
 
@@ -55,6 +56,25 @@ class Replicas:
             f"{len(self._held[s])} {s.name.lower()}" for s in list(ReplicaState)[1:]
         )
         return f"<Replicas: {counted}>"
+
+    def doubled(self, shards: int) -> "Replicas":
+        """Return the replicas of so many shards, divided from those here.
+
+        Each child has its parent's state, for as long, and its parent's owners until it is placed.
+        """
+        before, new = self.shards, Replicas(self.me, shards, ())
+        new.changes = self.changes + 1
+        new.beside = frozenset(children(self.beside, before, shards))
+        for shard in range(shards):
+            parent = shard % before
+            state = new._states[shard] = self._states[parent]
+            if state is not ReplicaState.ABSENT:
+                new._held[state].add(shard)
+            new._owners[shard], new._excluded[shard] = self._owners[parent], self._excluded[parent]
+            for times, told in ((new._since, self._since), (new._begun, self._begun)):
+                if parent in told:
+                    times[shard] = told[parent]
+        return new
 
     @property
     def shards(self) -> int:

@@ -57,12 +57,16 @@ class Shared:
         delta_checks: DeltaChecks,
         secret: bytes,
         begun: float,
+        reports: PeerReports | None = None,
     ) -> None:
-        """Begin at time `begun`; `secret` is up to 64 random bytes that only this peer knows."""
+        """Begin at time `begun`; `secret` is up to 64 random bytes that only this peer knows.
+
+        `reports`: what is known already of the other peers' replicas.
+        """
         self.settings, self.replicas = settings, replicas
         self.others, self.held, self.delta_checks = others, held, delta_checks
         self.secret, self.begun = secret, begun
-        self.reports = PeerReports()
+        self.reports = reports or PeerReports()
         self.calls = PendingCalls[Message | None, Action]()
         self.weighings = PendingCalls[ShardFingerprints, Action]()
         self.writes = PendingWrites()

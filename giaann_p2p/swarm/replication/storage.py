@@ -23,6 +23,7 @@ from giaann_p2p.swarm.replication.delta_checks import DeltaChecks
 from giaann_p2p.swarm.replication.fetch import Fetcher
 from giaann_p2p.swarm.replication.handover_proof import HandoverProof
 from giaann_p2p.swarm.replication.loss_watch import LossWatch
+from giaann_p2p.swarm.replication.peer_reports import PeerReports
 from giaann_p2p.swarm.replication.pushes import Pushes
 from giaann_p2p.swarm.replication.readiness import Readiness
 from giaann_p2p.swarm.replication.release import DeltaRelease
@@ -66,17 +67,25 @@ class StoragePeer:
         delta_checks: DeltaChecks,
         now: float,
         secret: bytes,
+        past: "StoragePeer | None" = None,
     ) -> None:
         """Begin with the shards `on_disk`; `capacity` is the memory offered for shards, in bytes.
 
-        `secret` is up to 64 random bytes that only this peer knows.
+        `secret` is up to 64 random bytes that only this peer knows. `past` are the decisions before
+        the number of shards doubled (see `doubled`).
         """
         self.me, self.settings = me, settings
-        self.replicas = Replicas(me, others.rules.shards, on_disk.tolist())
-        self.leaving = False
+        shards, reports = others.rules.shards, None
+        if past is None:
+            self.replicas = Replicas(me, shards, on_disk.tolist())
+        else:
+            self.replicas = past.replicas.doubled(shards)
+            reports = past.reports.doubled(past.replicas.shards, shards)
+        self.leaving: bool = past is not None and past.leaving
         self._capacity, self._others, self._held = capacity, others, held
-        shared = Shared(settings, self.replicas, others, held, delta_checks, secret, now)
-        self.reports, self._calls = shared.reports, shared.calls
+        shared = Shared(settings, self.replicas, others, held, delta_checks, secret, now, reports)
+        self.reports: PeerReports = shared.reports
+        self._shared, self._calls = shared, shared.calls
         self._deeds, self._weighings = shared.writes, shared.weighings
         self._downloads = ShardDownloads(shared, of_shard(capacity), self._hurry)
         self._handover = HandoverProof(shared)
@@ -95,6 +104,33 @@ class StoragePeer:
         self._placed_on = _PlacedOn(others.rules, {}, {}, frozenset())
         self._looked_at = -1, False, frozenset[Peer]()
         self._announced: object = None
+        if past is not None:
+            self.budget = self._pushes.budget = past.budget
+            self.arrival_log = past.arrival_log
+            self.auditing.take_over(past.auditing)
+            self._loss_watch.take_over(past._loss_watch)
+            self.known = self._loss_watch.known
+
+    def doubled(self) -> "StoragePeer":
+        """Return the decisions after the store has divided its shards, by the edition known now.
+
+        Each child goes on as its parent. What was under way, such as downloads, proofs and audits,
+        begins anew. The outcomes that still come are this object's, which answers whoever pushed
+        to the shards before; all other actions of its are void.
+        """
+        shared = self._shared
+        return StoragePeer(
+            self.me,
+            self._capacity,
+            self.settings,
+            self._others,
+            self._held,
+            self.replicas.held,
+            shared.delta_checks,
+            shared.begun,
+            shared.secret,
+            self,
+        )
 
     def asked(
         self, ticket: int, sender: Peer, question: Push | PushFrom, now: float

@@ -7,6 +7,7 @@ empty set and the full set take one byte each, a thousand of 65,536 shards take 
 and no set takes more than `most_bytes`.
 """
 
+from collections.abc import Iterable
 from enum import IntEnum
 from functools import lru_cache
 
@@ -70,6 +71,11 @@ def unpacked(data: bytes, count: int) -> Shards:
 def is_doubled(after: int, before: int) -> bool:
     """Return whether a number of shards is another one, doubled any number of times, even none."""
     return after >= before and after & (after - 1) == 0
+
+
+def children(shards: Iterable[int], before: int, after: int) -> list[int]:
+    """Return the shards into which some of `before` shards are divided when there are `after`."""
+    return [child for shard in shards for child in range(shard, after, before)]
 
 
 def recounted(shards: Shards, before: int, after: int, *, whole: bool = True) -> Shards:
