@@ -8,6 +8,7 @@
    forgotten, and the list is saved for the next start.
 4. A newer edition of the swarm's rules is saved first, and then takes effect: a peer that has acted
    by it still knows it after a crash. If the disk is full, it takes effect all the same.
+5. An edition with more shards is refused, because this release's store cannot divide its shards.
 """
 
 import logging
@@ -39,6 +40,7 @@ from giaann_p2p.swarm.wire.member_messages import (
 from giaann_p2p.swarm.wire.message import Message
 
 _LOG = logging.getLogger("giaann.node")
+_CANNOT_DIVIDE = "this release of giaann-p2p cannot divide the shards that it holds"
 _NO_DIRECTORY = messages.Refusal("this peer has no directory; ask another one")
 
 
@@ -152,6 +154,8 @@ class Gate:
         """
         if not self.editions.is_news(edition):
             return False
+        if self.editions.divides(edition):
+            raise EditionError(_CANNOT_DIVIDE)
         try:
             self._keep_edition(edition)
         except DiskError as error:
@@ -165,7 +169,8 @@ class Gate:
         """Adopt the edition of the rules that an earlier run saved, if it can be read."""
         if edition:
             with suppress(EditionError):  # other peers can send the edition
-                self.editions.learn(edition)
+                if not self.editions.divides(edition):
+                    self.editions.learn(edition)
 
     def own_fault(self) -> str:
         """Return why this peer itself is no longer admitted; empty if it is."""

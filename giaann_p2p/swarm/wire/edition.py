@@ -176,6 +176,11 @@ class Editions:
         self.rules = rules_of(self._manifest, self.newest)
         return True
 
+    def divides(self, data: bytes) -> bool:
+        """Return whether a valid edition has more shards than there are now."""
+        found = Edition.read(data, self._manifest)
+        return rules_of(self._manifest, found).shards > self.rules.shards
+
     def to_bytes(self) -> bytes:
         """Return the newest edition's encoding; empty for edition 0."""
         return self.newest.to_bytes() if self.newest is not None else b""

@@ -173,6 +173,19 @@ def test_an_edition_that_cannot_be_kept_counts_all_the_same() -> None:
     assert one.rules().replicas == 4
 
 
+def test_an_edition_with_more_shards_changes_nothing_while_no_store_can_follow() -> None:
+    swarm_id, shards = CLOSED.swarm_id, 2 * CLOSED.layout.shards
+    doubled = Edition.signed(FOUNDER, swarm_id, 3, 9, shards=shards).to_bytes()
+    kept = list[bytes]()
+    one = Gate(CLOSED, Transport(), clock=lambda: NOW, keep_edition=kept.append)  # type: ignore[arg-type]
+    said = one.answer(EditionIs(doubled))
+    assert isinstance(said, messages.Refusal)
+    assert "cannot divide the shards" in said.reason
+    one.recall_edition(doubled)
+    assert (one.rules().edition, one.rules().shards, kept) == (0, CLOSED.layout.shards, [])
+    assert one.learn_edition(edition(1, 4))
+
+
 def test_the_edition_of_the_last_time_counts_from_the_start() -> None:
     one, _, _ = gate()
     one.recall_edition(None)
