@@ -266,7 +266,8 @@ class ComputeNode:
             counters.chunks += 1
             counters.sentences += len(order.sentences)
             counters.sequences += made.sequences
-            cut, tree = Cutting(made, self._manifest.spec, layout), from_bytes(made.leaves)
+            cut = Cutting(made, self._manifest.spec, layout)
+            tree = from_bytes(made.leaves, layout.doublings)
             outcome = Lesson(cut, tree, made.sequences, skips_of(made), layout.shards)
         self._do(self.worker.computed(order.job, order.chunk, outcome, self.clock()))
 

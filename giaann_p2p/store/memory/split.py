@@ -5,7 +5,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from giaann_p2p.model.sequence import Ints
-from giaann_p2p.store.memory.shard import Shard, Strengths
+from giaann_p2p.store.memory.shard import Shard
+from giaann_p2p.store.memory.strengths import Strengths
 
 
 def split(shard: Shard, part_of: Ints, parts: int) -> Iterator[Shard]:

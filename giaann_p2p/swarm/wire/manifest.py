@@ -77,7 +77,7 @@ class Rules(NamedTuple):
     @property
     def layout(self) -> Layout:
         """The layout now: the manifest's, with the number of shards of the edition."""
-        return _layout(self.shards, self.blocks, self.sizes[0])
+        return _layout(self.first_shards, self.shards, self.blocks, self.sizes[0])
 
     @property
     def chunk(self) -> int:
@@ -140,6 +140,8 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         for rule, kept in rules.items():
             if not kept:
                 raise SpecError(f"{rule}; it is {getattr(self, rule.split()[0])!r}")
+        if self.layout.doublings:
+            raise SpecError("the layout of a manifest was never doubled; an edition may double it")
 
     @classmethod
     def founded(
@@ -230,8 +232,8 @@ def swarm_id_of(data: bytes) -> bytes:
 
 
 @lru_cache(maxsize=16)
-def _layout(shards: int, blocks: int, sentences: int) -> Layout:
-    return Layout(shards=shards, blocks=blocks, sentences=sentences)
+def _layout(first: int, shards: int, blocks: int, sentences: int) -> Layout:
+    return Layout(shards=first, blocks=blocks, sentences=sentences).with_shards(shards)
 
 
 class _Format(msgspec.Struct):

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from giaann_p2p.errors import MessageError, UsageError
 from giaann_p2p.model.sequence import Ints
-from giaann_p2p.store.layout import Shards
+from giaann_p2p.store.layout import Shards, divided
 
 _Bytes = npt.NDArray[np.uint8]
 _LONGEST_GAP = 3
@@ -88,8 +88,7 @@ def recounted(shards: Shards, before: int, after: int, *, whole: bool = True) ->
     if after == before:
         return shards
     if after > before:
-        firsts = np.arange(0, after, before)
-        return (firsts[:, None] + shards.astype(np.int64)).ravel().astype(np.uint16)
+        return divided(shards, before, after)
     there = np.bincount(shards & (after - 1), minlength=after)  # shape [after]: children of each
     return np.flatnonzero(there >= (before // after if whole else 1)).astype(np.uint16)
 

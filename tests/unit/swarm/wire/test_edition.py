@@ -106,7 +106,7 @@ def test_shards_double_and_the_layout_follows() -> None:
         edition = editions.next(FOUNDER, shards=shards)
         assert (edition.format, edition.number, edition.replicas) == (2, number, 3)
         assert editions.learn(edition.to_bytes())
-        assert editions.rules.layout == Layout(shards=shards)
+        assert editions.rules.layout == Layout(shards=shards, founded=16)
         assert (editions.rules.shards, editions.rules.first_shards) == (shards, 16)
     assert editions.learn(editions.next(FOUNDER, replicas=5).to_bytes())
     assert (editions.rules.shards, editions.rules.replicas) == (128, 5)
@@ -140,7 +140,7 @@ def test_the_layout_keeps_its_blocks_and_its_chunks() -> None:
     manifest = Manifest.founded(FOUNDER, "port", layout=layout)
     assert rules_of(manifest, None).layout == layout
     edition = Edition.signed(FOUNDER, manifest.swarm_id, 1, 3, (2048,), 32)
-    assert rules_of(manifest, edition).layout == Layout(shards=32, blocks=4, sentences=1024)
+    assert rules_of(manifest, edition).layout == layout.with_shards(32)
 
 
 def test_an_edition_without_shards_is_read_by_releases_that_know_none() -> None:
