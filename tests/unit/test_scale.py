@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 import torch
 
-from giaann_p2p.store.layout import Layout
 from giaann_p2p.swarm.members.placement import Placement
+from giaann_p2p.swarm.wire.manifest import Rules
 from giaann_p2p.swarm.wire.message import Message
 from giaann_p2p.swarm.wire.messages import Compared, Refusal, decode, encode
 from giaann_p2p.swarm.wire.record import read as read_record
@@ -79,7 +79,7 @@ def test_the_number_of_shards_is_enough() -> None:
 
 def test_records_are_real() -> None:
     data = directory.record(100, 256, 7)
-    found = read_record(data, directory.NOW, directory.SWARM, Layout(shards=256))
+    found = read_record(data, directory.NOW, directory.SWARM, Rules(256))
     assert found.peer == swarms.identities(100)[7].peer
 
 

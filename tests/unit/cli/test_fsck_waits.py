@@ -62,8 +62,8 @@ class Swarm:
     def losses(self) -> object:
         return NONE
 
-    async def checked(self, *_: object, losses: object, replicas: int) -> Report:
-        assert (losses, replicas) == (NONE, 5)
+    async def checked(self, _: object, rules: Rules, *__: object, losses: object) -> Report:
+        assert (losses, rules.replicas) == (NONE, 5)
         self.asked += 1
         return self._reports[min(self.asked, len(self._reports)) - 1]
 

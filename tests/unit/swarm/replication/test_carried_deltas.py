@@ -21,6 +21,7 @@ from giaann_p2p.swarm.replication.delta_checks import DeltaChecks
 from giaann_p2p.swarm.wire.actions import Reply
 from giaann_p2p.swarm.wire.identity import Peer
 from giaann_p2p.swarm.wire.limits import carried_size
+from giaann_p2p.swarm.wire.manifest import Rules
 from giaann_p2p.swarm.wire.message import Message
 from giaann_p2p.swarm.wire.messages import (
     Carried,
@@ -108,7 +109,10 @@ def test_a_piece_is_what_the_author_would_have_cut_itself(some: Shards, first: i
 def test_a_piece_for_a_part_of_a_divided_shard_has_the_rows_of_all_of_it(number: int) -> None:
     """Its holder cannot verify the author's seal with less."""
     doubled = LAYOUT.with_shards(2 * SHARDS)
-    checks = DeltaChecks.of(SPEC, doubled, Notary(SWARM_ID, doubled, 1, MEMBERS).check, MEMBERS)
+    rules = Rules(2 * SHARDS, founding_shards=SHARDS)
+    assert rules.layout == doubled
+    notary = Notary(SWARM_ID, lambda: rules, 1, MEMBERS)
+    checks = DeltaChecks(SPEC, lambda: rules, notary.check, MEMBERS)
     everything, whole = shards(*range(2 * SHARDS)), shards(number % SHARDS)
     kept = CarriedDeltas(checks, 1 << 30)
     told = carry(3)
