@@ -8,7 +8,7 @@
    forgotten, and the list is saved for the next start.
 4. A newer edition of the swarm's rules is saved first, and then takes effect: a peer that has acted
    by it still knows it after a crash. If the disk is full, it takes effect all the same.
-5. An edition with more shards is refused, because this release's store cannot divide its shards.
+5. An edition with more shards is refused, because the peers of this release cannot follow it yet.
 """
 
 import logging
@@ -40,7 +40,7 @@ from giaann_p2p.swarm.wire.member_messages import (
 from giaann_p2p.swarm.wire.message import Message
 
 _LOG = logging.getLogger("giaann.node")
-_CANNOT_DIVIDE = "this release of giaann-p2p cannot divide the shards that it holds"
+_CANNOT_DIVIDE = "the peers of this release of giaann-p2p cannot divide their shards"
 _NO_DIRECTORY = messages.Refusal("this peer has no directory; ask another one")
 
 

@@ -47,13 +47,13 @@ class RowAnswer(NamedTuple):
     rows: SheafRows | PlainRows | None
     """The rows that were asked for; None if there was no valid answer."""
     moved: frozenset[Neuron]
-    """The requested neurons of shards that the peer does not serve, however it counts them."""
+    """The requested neurons of shards that the peer does not serve."""
     same: Known = NOTHING_KNOWN
     """The rows that the reader knows, and that the peer says are the same."""
 
     def lacks(self, neurons: Sequence[Neuron]) -> bool:
         """Return whether the peer does not serve the shard of any of some neurons."""
-        return not self.moved.isdisjoint(neurons)
+        return bool(self.moved) and not self.moved.isdisjoint(neurons)  # mostly there are none
 
     def of(self, neurons: Sequence[Neuron]) -> Answer | None:
         """Return the rows of some neurons; None if the answer does not contain them all."""

@@ -53,8 +53,10 @@ class Readiness:
         return may_begin(mine, words, others, min(rules.begin, len(owners)))
 
     def has_waited(self, now: float, since: float = -inf) -> bool:
-        """Return whether `patience` seconds have passed since start, first directory lookup and
-        `since`."""
+        """Return whether `patience` seconds have passed since `since`.
+
+        They must also have passed since start, and since the first lookup of the directory.
+        """
         if (looked := self._others.looked_at()) is None:
             return False
         return now - max(self._begun, looked, since) >= self._settings.patience

@@ -67,8 +67,9 @@ MOST_NAMED = 8
 """Maximum number of peers that a record may accuse of holding wrong shards."""
 _LEAST_FOR_NAMES = 1 << 10
 _AHEAD = 4
-"""How many times the shards that the reader knows of a record may have room for. A peer that knows
-of more is heard if its sets are short; all are short but those of a few large peers."""
+"""How many times the shards that the reader knows of a record may count. The sets of one that
+counts more are not decoded: any stranger could send it, and it would cost a hundred times as much
+as a usual one. Such a record still tells who its peer is, and of which edition."""
 BUCKETS = 16
 """Number of parts of a swarm's directory: enough for some 16,000 peers, at a thousand in each."""
 FRONT_BYTES = PULSE_BYTES + SIGNATURE_BYTES
@@ -226,6 +227,9 @@ class Sets(msgspec.Struct, frozen=True):
     missing: Shards
 
 
+_NOTHING = Sets(*[np.empty(0, np.uint16) for _ in range(4)])
+
+
 def signed(identity: Identity, announcement: Announcement) -> bytes:
     """Return a signed record with this content and its first pulse.
 
@@ -316,9 +320,12 @@ def sets_of(announcement: Announcement, rules: Rules) -> Sets:
     such a shard. Its peer serves the shard if it serves all of them, because half a shard answers
     only half of the reads; and the same holds for cold copies. It is fetching the shard if it holds
     some children, but does not serve all: it takes what is written to them, and what it holds must
-    be asked for before anything counts as lost. The shard misses chunks if any child does.
+    be asked for before anything counts as lost. The shard misses chunks if any child does. The sets
+    of a record that counts very many children are empty.
     """
     count = announcement.counted_by(rules)
+    if count > _AHEAD * rules.shards:
+        return _NOTHING
     ready = _shards("ready", announcement.ready, count)
     syncing = _shards("syncing", announcement.syncing, count)
     for one in announcement.wrong:
@@ -327,7 +334,8 @@ def sets_of(announcement: Announcement, rules: Rules) -> Sets:
     missing = _shards("missing", announcement.missing.shards, count)
     if count == (now := rules.shards):  # the usual case
         return Sets(ready, syncing, cold, missing)
-    any_held = recounted(np.union1d(ready, syncing), count, now, whole=False)
+    held = [recounted(some, count, now, whole=False) for some in (ready, syncing)]
+    any_held = np.union1d(*held)
     ready, cold = recounted(ready, count, now), recounted(cold, count, now)
     held_in_part = np.setdiff1d(any_held, ready, assume_unique=True)
     return Sets(ready, held_in_part, cold, recounted(missing, count, now, whole=False))
@@ -343,11 +351,14 @@ def _shards(field: str, data: bytes, count: int) -> Shards:
 def accusations_of(announcement: Announcement, rules: Rules) -> tuple[Naming, ...]:
     """Return the accusations in a valid record, with the shards that there are by `rules`.
 
-    A replica of a shard is wrong if that of any of its children is.
+    A replica of a shard is wrong if that of any of its children is. A record that counts very many
+    children accuses nobody.
     """
     count, now = announcement.counted_by(rules), rules.shards
     if count == now:  # the usual case
         return announcement.wrong
+    if count > _AHEAD * now:
+        return ()
     return tuple(
         Naming(
             one.peer, packed(recounted(unpacked(one.shards, count), count, now, whole=False), now)

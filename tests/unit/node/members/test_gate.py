@@ -180,7 +180,7 @@ def test_an_edition_with_more_shards_changes_nothing_while_no_store_can_follow()
     one = Gate(CLOSED, Transport(), clock=lambda: NOW, keep_edition=kept.append)  # type: ignore[arg-type]
     said = one.answer(EditionIs(doubled))
     assert isinstance(said, messages.Refusal)
-    assert "cannot divide the shards" in said.reason
+    assert "cannot divide their shards" in said.reason
     one.recall_edition(doubled)
     assert (one.rules().edition, one.rules().shards, kept) == (0, CLOSED.layout.shards, [])
     assert one.learn_edition(edition(1, 4))

@@ -353,3 +353,16 @@ def test_a_record_of_many_more_shards_is_read_if_it_is_short() -> None:
         read(signed(ONE, counted(1 << 16, ready=every_other)), NOW, SWARM, RULES)
     large = counted(1024, ready=np.arange(0, 1024, 2, dtype=np.uint16))
     assert read(signed(ONE, large), NOW, SWARM, RULES) == large
+
+
+def test_a_record_of_very_many_more_shards_says_nothing_about_any() -> None:
+    """Any stranger can sign one; to decode its sets would take a hundred times as long."""
+    wrong = (Naming(PEERS[0], packed(halves(1), 1024)),)
+    most = msgspec.structs.replace(counted(1024, ready=np.arange(1024)), wrong=wrong)
+    assert len(sets_of(most, RULES).ready) == 256
+    assert accusations_of(most, RULES)
+    beyond = msgspec.structs.replace(counted(2048, ready=np.arange(2048)), wrong=wrong)
+    assert read(signed(ONE, beyond), NOW, SWARM, RULES).edition == 1
+    assert not any(len(some) for some in msgspec.structs.astuple(sets_of(beyond, RULES)))
+    assert not accusations_of(beyond, RULES)
+    assert len(sets_of(beyond, Rules(512, founding_shards=256)).ready) == 512
