@@ -83,12 +83,17 @@ def _restored(files: Files, parameters: StoreParameters) -> tuple[StoreState, in
 def _look_through(state: StoreState, files: Files, parameters: StoreParameters, first: int) -> None:
     """Index the deltas in log files older than the newest snapshot; skip what is damaged.
 
-    Their shards become those of the snapshot's layout. A doubling that is not found because of
-    damage is known from the next update at the latest.
+    Their shards become those of the snapshot's layout. After a gap between the files it is not
+    known in which layout a file begins, unless there is no other; the next update states it. Until
+    then nothing is let go: a delta that is kept for too long does no harm.
     """
-    layout, written = state.columns.layout, parameters.layout
-    most = head_size(layout.shards)
+    layout = state.columns.layout
+    written: Layout | None = parameters.layout
+    most, before = head_size(layout.shards), 0
     for number in file_numbers(files):
+        if number > before + 1 and layout.doublings:
+            written = None
+        before = number
         if number < first:
             with contextlib.suppress(DamagedError, DiskError):
                 for found in heads(files, parameters.identity, number, most):
@@ -102,13 +107,18 @@ def _look_through(state: StoreState, files: Files, parameters: StoreParameters, 
                         written = _let_go(state.archive, record, written, layout)
 
 
-def _let_go(archive: Archive, record: Record, written: Layout, layout: Layout) -> Layout:
+def _let_go(
+    archive: Archive, record: Record, written: Layout | None, layout: Layout
+) -> Layout | None:
     """Apply an old record that is no update to the archive; return the layout after it.
 
-    `written`: the layout that the record's shards belong to. `layout`: that of the archive's.
+    `written`: the layout that the record's shards belong to, if known. `layout`: that of the
+    archive's.
     """
     if record.kind == Kind.DOUBLE:
-        return written.with_shards(doubled_to(record.payload))
+        return layout.with_shards(doubled_to(record.payload))
+    if written is None:
+        return None
     if record.kind == Kind.DROP:
         dropped = np.array(sorted(shards_of(record.payload)), np.uint16)
         archive.drop(written.cover(dropped, layout).tolist())

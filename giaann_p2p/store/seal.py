@@ -75,11 +75,15 @@ class Seal(NamedTuple):
         return first ^ _DOUBLED if first & _DOUBLED else 0
 
     def layout(self, layout: Layout) -> Layout:
-        """Return the layout in which the seal was made, given any layout of the swarm.
+        """Return the layout in which the seal was made, given the present one.
 
-        DamagedError if there is no such layout. An unsealed update goes by the given one.
+        DamagedError for one that is yet to come: owners that know no such layout could not read
+        what others had taken. An unsealed update goes by the present layout.
         """
-        return layout.doubled(self.doublings) if self.shape else layout
+        if not self.shape:
+            return layout
+        check(self.doublings <= layout.doublings, "a seal is of more shards than there are")
+        return layout.doubled(self.doublings)
 
 
 UNSEALED = Seal()

@@ -118,6 +118,7 @@ class StoreState:
 
     def double(self, shards: int) -> None:
         """Divide all shards, so that their number becomes the given one, which must be larger."""
+        self.columns.merge_all()  # first: if memory runs out, nothing is divided yet
         before = self.columns.layout.shards
         layout = self.columns.layout.with_shards(shards)
         self.ledger.double(shards // before)
@@ -288,8 +289,9 @@ class StoreState:
         elif kind == Kind.RELEASE:
             self.archive.release(*released(payload))
         elif kind == Kind.DOUBLE:
-            self.check_doubling(shards := doubled_to(payload))
-            self.double(shards)
+            if (shards := doubled_to(payload)) != self.columns.layout.shards:
+                self.check_doubling(shards)
+                self.double(shards)
         else:
             raise DamagedError(f"a record has kind {kind}, which this version does not know")
 

@@ -238,6 +238,11 @@ class Store(StoreReads):
         number. Each part of a shard that is held is held, and has applied the same chunks. A
         snapshot that is being written is waited for. Readers go on meanwhile, other calls wait.
         """
+        with self._journal.lock:
+            self._journal.check()
+            if shards == self.layout.shards:
+                return
+            self._state.check_doubling(shards)
         for number in self.shards.tolist():  # merge most of it while other threads may write
             with self._journal.lock:
                 self._state.capture([number])
@@ -248,6 +253,8 @@ class Store(StoreReads):
             self._state.check_doubling(shards)
             with self._journal.logged([(Kind.DOUBLE, double_record(shards))]):
                 self._state.double(shards)
+                if self._disk:
+                    self._disk.log.sync()  # before any cold copy is one of a new shard
                 self.cold.double(self.layout)
 
     def cool(self, shard: int, now: float) -> None:

@@ -24,8 +24,8 @@ _HEAD = struct.Struct(f"<{JOB_BYTES}sIIHII")
 _COUNT = JOB_BYTES + 4
 """The offset of the number of shards in a record."""
 _DOUBLINGS_AT = 24
-"""The bit of a record's number of shards from which on it states how often the layout was doubled
-that their numbers belong to. So records are the same as ever until a first doubling."""
+"""From this bit on, a record's number of shards states how often the layout of these shards was
+doubled. So records are the same as ever until a first doubling."""
 _MOST_CHUNKS = 1 << 32
 _FEW = 1 << 9
 """The most neurons and connections together of a delta whose encoded parts are cached. The cache

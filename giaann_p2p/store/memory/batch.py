@@ -20,7 +20,6 @@ from giaann_p2p.model.sequence import Ints
 from giaann_p2p.store.memory.shard import Part, Piece, Plain
 
 NO_PIECE = -1
-_NARROW = 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,11 +61,6 @@ class Batch:
         """The memory that the batch takes, in bytes."""
         numbers = self.neuron, self.count, self.previous, self.starts, self.shard_starts
         return sum(array.nbytes for array in (*numbers, self.target, self.place, self.units))
-
-    @property
-    def is_wide(self) -> bool:
-        """Whether the batch's strengths take eight bytes each, instead of four."""
-        return self.units.itemsize > _NARROW
 
     @cached_property
     def plain(self) -> Plain:

@@ -101,8 +101,9 @@ class Columns:
             of = self.layout.shards_of(concept[shard.neuron], feature[shard.neuron])
             part_of = of.astype(np.int64) // self._before
             parts = list(split(shard, part_of, self.layout.shards // self._before))
-            for part in parts:
-                self._row[part.neuron] = np.arange(part.rows)
+            rows = [np.arange(part.rows, dtype=np.int32) for part in parts]
+            for part, row in zip(parts, rows, strict=True):  # nothing here takes memory: a row
+                self._row[part.neuron] = row  # that is not found is looked for again and again
             self._shards[number :: self._before] = parts  # all at once
         self._undivided.discard(number)
 
@@ -279,9 +280,9 @@ class Columns:
             if shard is None or number is None or number >= len(self._row):
                 continue
             row = int(self._row[number])
-            if row != _NO_ROW and row < shard.rows:
-                starts = shard.plain.starts
-                found += starts[row + 1] - starts[row]
+            plain = shard.plain
+            if row != _NO_ROW and row < shard.rows and plain.neuron[row] == number:
+                found += plain.starts[row + 1] - plain.starts[row]
         return found
 
     def rows(self, concept: Ids, feature: Ids) -> Sheaf:

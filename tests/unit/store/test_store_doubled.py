@@ -1,5 +1,6 @@
 """Stores whose shards are divided: the same rows as if there had been more shards all along."""
 
+import random
 import threading
 from collections.abc import Iterable
 
@@ -12,6 +13,7 @@ from giaann_p2p.sim.lessons import Lessons
 from giaann_p2p.store.applied import WITHDRAWN
 from giaann_p2p.store.cold import name_of
 from giaann_p2p.store.disk.fake_disk import FakeDisk
+from giaann_p2p.store.disk.sync import NEVER
 from giaann_p2p.store.fsck import fsck
 from giaann_p2p.store.layout import Layout
 from giaann_p2p.store.memory import columns
@@ -179,6 +181,51 @@ def test_old_records_are_found_if_the_doubling_itself_is_damaged(disk: FakeDisk)
         assert {*again.retained_for(7).of(JOB)} == {0, 1, 2, 4}
         assert {*again.retained_for(6).of(JOB)} == {0, 1, 2, 4}
         assert 2 not in again.shards
+
+
+def test_what_was_let_go_after_a_doubling_stays_kept_for_other_parts(disk: FakeDisk) -> None:
+    """The file with the doubling may be gone, as nothing in it is kept."""
+    store = filled(opened(disk), [0])
+    for _ in range(2):
+        store.snapshot()
+    store.double(8)
+    for _ in range(2):
+        store.snapshot()
+    store.release(JOB, [0], [1])
+    store.drop([2])
+    store.apply([LESSONS[1].update([n for n in range(8) if n != 2])])
+    store.snapshot()
+    before = retained_of(store)
+    kept = {n: {*store.retained_for(n).of(JOB)} for n in (1, 5)}
+    assert kept == {1: {1}, 5: {0, 1}}
+    store.close()
+    with Store.open(disk, retain=True) as again:
+        assert all(chunks <= retained_of(again)[n] for n, chunks in before.items())
+        assert 2 not in again.shards
+
+
+def test_a_store_may_begin_with_shards_that_were_divided_before(disk: FakeDisk) -> None:
+    store = filled(Store.open(disk, SMALL, LAYOUT.with_shards(8)), range(5))
+    store.snapshot()
+    store.close()
+    with Store.open(disk) as again:
+        assert state_of(again) == state_of(from_the_beginning(8, range(5)))
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_crash_leaves_a_cold_copy_or_its_parts(seed: int) -> None:
+    """Also where the log is not synced by itself: the doubling is durable before any part is."""
+    disk = FakeDisk()
+    store = filled(Store.open(disk, SMALL, LAYOUT, sync=NEVER), range(5))
+    store.cool(1, SINCE)
+    store.drop([1])
+    store.sync()
+    store.double(8)
+    for part in (1, 5):
+        store.thaw(part)
+        store.cool(part, SINCE)
+    with Store.open(disk.crash(random.Random(seed)), SMALL, LAYOUT) as again:
+        assert {*again.cold.copies} == {1, 5}
 
 
 @pytest.mark.parametrize("number", [8, 32])
