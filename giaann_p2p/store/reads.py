@@ -1,4 +1,4 @@
-"""What a store answers about the shards that it holds; nothing here changes a store.
+"""Reads of a store's shards; nothing here changes the store.
 
 Reading rows takes no lock: any thread may read while another writes. All that must not see half of
 a write takes the store's write lock.

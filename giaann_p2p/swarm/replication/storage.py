@@ -114,8 +114,8 @@ class StoragePeer:
     def doubled(self) -> "StoragePeer":
         """Return the decisions after the store has divided its shards, by the edition known now.
 
-        Each child goes on as its parent. What was under way, such as downloads, proofs and audits,
-        begins anew. The outcomes that still come are this object's, which answers whoever pushed
+        Each child inherits its parent's state. Downloads, proofs and audits that were in progress
+        start again. The outcomes that still come are this object's, which answers whoever pushed
         to the shards before; all other actions of its are void.
         """
         shared = self._shared

@@ -68,7 +68,7 @@ class PushedChunk:
         """Return the chunk for its pushes to the holders of more shards, divided from those before.
 
         Its seal proves the rows of whole former shards only, so the rows for their children are cut
-        and sealed with those of their siblings, and ignored there. Who has a shard has its
+        and sealed with those of their siblings, and ignored there. A peer that has a shard has its
         children; what is on its way to a peer is sent again.
         """
         before = self.shards

@@ -20,7 +20,7 @@ _STRIDE = 7_919
 
 
 class Learned(NamedTuple):
-    """What a brain has learned, cut in two."""
+    """A brain's knowledge, in two parts."""
 
     own: Delta
     """The rows in columns."""

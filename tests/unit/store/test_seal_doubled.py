@@ -137,7 +137,7 @@ def test_a_number_of_shards_that_cannot_be_is_refused(first: int) -> None:
 
 
 def test_a_seal_of_a_layout_to_come_is_refused_until_it_has_come() -> None:
-    """Who follows the edition before would not take what others took, and blame who passed it."""
+    """An owner on the previous edition would refuse it, and blame the peer that passed it on."""
     seal = WHOLE[1].seal(b"words", [3])
     part = rows_of(some(3), LAYOUTS[1])
     assert told(part, some(3), LAYOUTS[1], seal).root == WHOLE[1].root

@@ -463,6 +463,33 @@ def test_a_divided_store_that_fails_in_the_middle_gives_no_wrong_answer(
     assert {n: state.content(state.capture([n])).digest for n in range(8)} == wanted
 
 
+def test_nothing_is_divided_if_merging_runs_out_of_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    store = filled(opened(None))
+    before = store.digest()
+
+    def failing(_: Columns) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(Columns, "merge_all", failing)
+    with pytest.raises(MemoryError):
+        store.double(8)
+    monkeypatch.undo()
+    assert (store.layout, store.shards.tolist()) == (LAYOUT, [0, 1, 2, 3])
+    assert store.digest() == before
+
+
+def test_no_other_row_is_counted_while_a_shard_is_divided() -> None:
+    """Until it is published, a part's row has the index that another row of the whole has."""
+    store = filled(Store.in_memory(SMALL, Layout(shards=1)))
+    store.compact()
+    found = store._state.columns
+    first, second = found._shards[0].neuron[:2].tolist()
+    ids = found.neurons.concept[[first]], found.neurons.feature[[first]]
+    assert store.connections_of(*ids) > 0
+    found._row[first] = found._row[second]
+    assert store.connections_of(*ids) == 0
+
+
 def test_readers_see_each_row_whole_while_shards_are_divided(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -1,4 +1,4 @@
-"""What a storage peer knows of its shards, it knows of their children when it divides them."""
+"""When a storage peer divides its shards, their children inherit what it knows of them."""
 
 import numpy as np
 

@@ -114,7 +114,7 @@ def test_alone_it_waits_for_its_patience_and_begins() -> None:
 
 
 def test_what_it_takes_over_from_the_last_holder_waits_for_that_one_to_come_back() -> None:
-    """Whoever asked meanwhile would be told that there is no row where there was one."""
+    """Otherwise a reader would be told that rows do not exist, although they do."""
     side = Side(A, Around(A, B), store([]), rules=Rules(SHARDS, 1, 1))
     side.tick(NOW)
     side.tick(NOW + SETTINGS.patience)
