@@ -253,8 +253,6 @@ class Store(StoreReads):
             self._state.check_doubling(shards)
             with self._journal.logged([(Kind.DOUBLE, double_record(shards))]):
                 self._state.double(shards)
-                if self._disk:
-                    self._disk.log.sync()  # before any cold copy is one of a new shard
                 self.cold.double(self.layout)
 
     def cool(self, shard: int, now: float) -> None:
@@ -263,6 +261,7 @@ class Store(StoreReads):
             captured, layout = self._state.capture([shard]), self.layout
         held = self._state.content(captured)
         if len(held.shards):
+            self._journal.sync()  # a copy must not be of a layout that a power cut would undo
             self.cold.put(held, now, layout)
 
     def thaw(self, shard: int) -> None:
