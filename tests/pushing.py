@@ -59,7 +59,8 @@ class Pusher:
         """
         committed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         writer = Writer(self._others, _TIMEOUT)
-        calls = Calls(self._transport, lambda error: fail([committed], error))
+        rules = lambda: self._others.rules  # noqa: E731
+        calls = Calls(self._transport, rules, lambda error: fail([committed], error))
 
         def do(acts: list[WriteAction]) -> None:
             for act in acts:

@@ -143,7 +143,9 @@ class _Publication:
         self.most = min(limits.neurons - 1, limits.connections)
         """The most rows and connections of a chunk."""
         self._writer = Writer(visiting.around, _TIMEOUT)
-        self._calls = Calls(visiting.place.transport, self._failed)
+        self._calls = Calls(
+            visiting.place.transport, visiting.gate.rules, self._failed, visiting.gate.weigh_edition
+        )
         self._news = asyncio.Event()
         self._fault: BaseException | None = None
         self._heard = asyncio.get_running_loop().time()

@@ -2,6 +2,10 @@
 
 A call over an existing connection needs no task: the stream that receives the answer passes it
 straight to the callback. A task is started only if the peer has to be dialled first.
+
+A question says how many shards this peer counts. A peer that counts another number sends its
+edition of the swarm's rules instead of an answer. Then the older of the two learns the newer
+edition, and the caller is told to ask again.
 """
 
 import asyncio
@@ -13,8 +17,15 @@ from giaann_p2p.errors import GiaannError, PeerError
 from giaann_p2p.net.errors import Unreachable
 from giaann_p2p.net.transport import Transport
 from giaann_p2p.swarm.wire.actions import Call
-from giaann_p2p.swarm.wire.message import Message
-from giaann_p2p.swarm.wire.messages import decode, encode
+from giaann_p2p.swarm.wire.identity import Peer
+from giaann_p2p.swarm.wire.manifest import Rules
+from giaann_p2p.swarm.wire.member_messages import EditionIs
+from giaann_p2p.swarm.wire.message import Counting, Message
+from giaann_p2p.swarm.wire.messages import BUSY, Refusal, decode, encode
+
+_TELL_WITHIN = 4.0
+"""Timeout in seconds of telling another peer a newer edition."""
+_COUNTS_OTHERWISE = Refusal(f"{BUSY}: this peer counts another number of shards; ask again")
 
 T = TypeVar("T")
 
@@ -35,14 +46,23 @@ class Calls:
     """Sends calls to other peers, and passes each answer to its callback.
 
     `failed` receives any exception that a callback raises, because that is a bug in this peer.
+    `rules` returns the swarm's rules, by which this peer counts shards. `weigh` receives the
+    edition of a peer that counts otherwise, and returns the edition to send to it, if any.
     """
 
-    def __init__(self, transport: Transport, failed: Callable[[BaseException], None]) -> None:
+    def __init__(
+        self,
+        transport: Transport,
+        rules: Callable[[], Rules],
+        failed: Callable[[BaseException], None],
+        weigh: Callable[[bytes], bytes] = lambda edition: b"",
+    ) -> None:
         self.made = self.unanswered = 0
         """Totals: calls made, and calls that ended without a readable answer."""
         self.bytes_out = self.bytes_in = 0
         """Totals in bytes: requests sent, and answers received."""
         self._transport, self._failed = transport, failed
+        self._rules, self._weigh = rules, weigh
         self._open: dict[_Asked, Call] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -59,7 +79,7 @@ class Calls:
         asked = _Asked(then, b"", loop.time() + call.timeout)
         self._open[asked] = call
         try:
-            asked.data = encode(call.message)
+            asked.data = encode(call.message, self._rules().layout.doublings)
             drop = self._transport.ask(
                 call.peer, asked.data, timeout=call.timeout, told=partial(self._on_answer, asked)
             )
@@ -106,13 +126,16 @@ class Calls:
 
     def _over(self, asked: _Asked, data: bytes | None) -> None:
         """Decode a call's answer and pass it to the callback, unless the call was dropped."""
-        if self._open.pop(asked, None) is None:
+        call = self._open.pop(asked, None)
+        if call is None:
             return
         answer = None
         try:
             if data is not None:
                 self.bytes_in += len(data)
                 answer = decode(data)
+                if isinstance(answer, EditionIs) and isinstance(call.message, Counting):
+                    answer = self._counts_otherwise(call.peer, answer.edition)
         except GiaannError:
             answer = None
         self.unanswered += answer is None
@@ -120,6 +143,12 @@ class Calls:
             asked.then(answer)
         except Exception as error:  # noqa: BLE001  (passed to `failed`, which may end this peer)
             self._failed(error)
+
+    def _counts_otherwise(self, peer: Peer, edition: bytes) -> Refusal:
+        """Let the two peers agree on the newer edition."""
+        if ours := self._weigh(edition):
+            self.start(Call(0, peer, EditionIs(ours), _TELL_WITHIN), lambda answer: None)
+        return _COUNTS_OTHERWISE
 
 
 def fail(waiting: Iterable[asyncio.Future[T]], error: BaseException) -> None:

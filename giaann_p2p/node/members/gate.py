@@ -8,7 +8,8 @@
    forgotten, and the list is saved for the next start.
 4. A newer edition of the swarm's rules is saved first, and then takes effect: a peer that has acted
    by it still knows it after a crash. If the disk is full, it takes effect all the same.
-5. An edition with more shards is refused, because the peers of this release cannot follow it yet.
+5. An edition with more shards takes effect once this peer has divided its own. If the disk is full,
+   it is refused: a store whose shards are divided must not be opened by the rules of before.
 """
 
 import logging
@@ -40,8 +41,12 @@ from giaann_p2p.swarm.wire.member_messages import (
 from giaann_p2p.swarm.wire.message import Message
 
 _LOG = logging.getLogger("giaann.node")
-_CANNOT_DIVIDE = "the peers of this release of giaann-p2p cannot divide their shards"
 _NO_DIRECTORY = messages.Refusal("this peer has no directory; ask another one")
+
+
+Divide = Callable[[int, Callable[[], None]], None]
+"""A function that divides a peer's shards, so that there are so many in the swarm, and calls the
+other function in the step in which the peer begins to count so many."""
 
 
 class Gate:
@@ -71,6 +76,8 @@ class Gate:
         self._began = self.clock()
         self._changed: list[Callable[[], None]] = []
         self._on_edition: list[Callable[[], None]] = []
+        self._divide: Divide = lambda shards, then: then()
+        self._dividing = b""  # the edition that waits until this peer has divided its shards
         self._listed: Callable[[AskRecords | AskPulses], Message] = lambda question: _NO_DIRECTORY
         self._guard()
 
@@ -84,6 +91,10 @@ class Gate:
     def on_edition(self, changed: Callable[[], None]) -> None:
         """Call `changed` whenever a newer edition of the swarm's rules takes effect."""
         self._on_edition.append(changed)
+
+    def on_division(self, divide: Divide) -> None:
+        """Let an edition with more shards take effect when `divide` has divided this peer's."""
+        self._divide = divide
 
     def rules(self) -> Rules:
         """Return the swarm's rules by the newest edition that this peer knows."""
@@ -150,27 +161,50 @@ class Gate:
     def learn_edition(self, edition: bytes) -> bool:
         """Adopt an edition of the rules if it is newer than the known one; return whether it is.
 
-        Raise EditionError if the edition is forged.
+        If it has more shards, it takes effect later; until then, no other one is adopted. Raise
+        EditionError if the edition is forged.
         """
-        if not self.editions.is_news(edition):
+        if self._dividing or not self.editions.is_news(edition):
             return False
-        if self.editions.divides(edition):
-            raise EditionError(_CANNOT_DIVIDE)
+        divides = self.editions.divides(edition)
         try:
             self._keep_edition(edition)
         except DiskError as error:
+            if divides:
+                raise EditionError(f"the edition could not be saved: {error}") from None
             _LOG.warning("the edition of the swarm's rules could not be saved: %s", error)
+        if divides:
+            self._dividing = edition
+            self._divide(self.editions.shards_of(edition), self._divided)
+        else:
+            self._adopt(edition)
+        return True
+
+    def weigh_edition(self, theirs: bytes) -> bytes:
+        """Adopt the edition of another peer, or return this peer's if that is the newer one.
+
+        `theirs` is empty for edition 0. Raise EditionError if it is forged.
+        """
+        if theirs and self.learn_edition(theirs):
+            return b""
+        ours = self.editions.to_bytes()
+        return ours if ours != theirs else b""
+
+    def _divided(self) -> None:
+        """Let the edition take effect for which this peer has divided its shards."""
+        edition, self._dividing = self._dividing, b""
+        self._adopt(edition)
+
+    def _adopt(self, edition: bytes) -> None:
         self.editions.learn(edition)
         for changed in self._on_edition:
             changed()
-        return True
 
     def recall_edition(self, edition: bytes | None) -> None:
         """Adopt the edition of the rules that an earlier run saved, if it can be read."""
         if edition:
             with suppress(EditionError):  # other peers can send the edition
-                if not self.editions.divides(edition):
-                    self.editions.learn(edition)
+                self.editions.learn(edition)
 
     def own_fault(self) -> str:
         """Return why this peer itself is no longer admitted; empty if it is."""

@@ -70,7 +70,7 @@ class Member:
         parts = gate, self.lookout, context.transport, context.log
         self.news: list[FounderNews] = [RevokedNews(*parts), EditionNews(*parts)]
         self.life = Lifetime(context.log)
-        self.calls = Calls(context.transport, self.life.fail)
+        self.calls = Calls(context.transport, gate.rules, self.life.fail, gate.weigh_edition)
         self._pages = DirectoryPages(self.lookout.view.directory, context.board.held)
         gate.on_change(self._members_changed)
         gate.on_edition(self.announce)

@@ -56,7 +56,7 @@ class RowReader:
         spec = manifest.spec
         limits = Limits(spec.branches, spec.segments, _MOST, _MOST, _MOST)
         self._clock, self._patience = clock, patience
-        self.calls = Calls(transport, self._failed)
+        self.calls = Calls(transport, lambda: others.rules, self._failed)
         self.nouns = FrequentNouns(transport, others, clock)
         """The most frequent nouns; no row has them."""
         self.lies = 0

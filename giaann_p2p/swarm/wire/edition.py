@@ -178,8 +178,11 @@ class Editions:
 
     def divides(self, data: bytes) -> bool:
         """Return whether a valid edition has more shards than there are now."""
-        found = Edition.read(data, self._manifest)
-        return rules_of(self._manifest, found).shards > self.rules.shards
+        return self.shards_of(data) > self.rules.shards
+
+    def shards_of(self, data: bytes) -> int:
+        """Return the number of shards of a valid edition."""
+        return rules_of(self._manifest, Edition.read(data, self._manifest)).shards
 
     def to_bytes(self) -> bytes:
         """Return the newest edition's encoding; empty for edition 0."""

@@ -15,3 +15,11 @@ NEURON_BYTES = 16
 
 class Message(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
     """Base class of everything that one peer sends to another."""
+
+
+class Counting(Message, frozen=True):
+    """Base class of the questions that name shards.
+
+    The sender and the receiver must count the same number of shards. A read is none of them: its
+    answer names shards as its sender counts them.
+    """

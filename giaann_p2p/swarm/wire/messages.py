@@ -1,9 +1,10 @@
 """The messages of the protocol between peers: each question, and the answers to it.
 
-Messages are plain structs, encoded as MessagePack after a version byte. Deltas and sets of chunks
-in them have the store's encodings, and sets of shards the encoding of `shardset`; each is validated
-where it is read. Nothing in a message is executed. No message exceeds `MOST_BYTES`; larger things
-are requested in parts.
+Messages are plain structs, encoded as MessagePack after a version byte. A question also says how
+many shards its sender counts, once that is no longer the manifest's number; the answer counts as
+many. Deltas and sets of chunks in them have the store's encodings, and sets of shards the encoding
+of `shardset`; each is validated where it is read. Nothing in a message is executed. No message
+exceeds `MOST_BYTES`; larger things are requested in parts.
 
 Docstrings call the peer that sends a message its sender, and the other one its receiver. The
 messages about a swarm and its members, about prompts, and about learning are in `member_messages`,
@@ -32,7 +33,7 @@ from giaann_p2p.swarm.wire.member_messages import (
     ReleaseIs,
     RevokedIs,
 )
-from giaann_p2p.swarm.wire.message import NEURON_BYTES, Amount, Chunk, Job, Message
+from giaann_p2p.swarm.wire.message import NEURON_BYTES, Amount, Chunk, Counting, Job, Message
 from giaann_p2p.swarm.wire.prompt_messages import Ask, Continued, ContinuedSubwords
 from giaann_p2p.swarm.wire.row_mark import MARK_BYTES
 from giaann_p2p.swarm.wire.row_mark import SALT_BYTES as MARK_SALT_BYTES
@@ -45,6 +46,10 @@ VERSION = 5
 requests state how many bytes may come at once, and deltas are sealed. 4: large sets of chunks are
 compared by parts, and a read has marks of rows that the reader knows, which the answer leaves out.
 5: a learner sends a chunk's rows to a courier."""
+_COUNTED = 6
+"""Version of a question whose second byte says how often the number of shards was doubled for its
+sender. Where it never was, this is left out, and the version is `VERSION`."""
+_MOST_DOUBLINGS = MOST_SHARDS.bit_length() - 1
 MOST_BYTES = 8 << 20
 """Maximum length of one message, in bytes. Parts of a shard are smaller, and answers are cut before
 they grow this long."""
@@ -83,7 +88,7 @@ _SIZE = PARTS * PART_BYTES
 _Parts = Annotated[bytes, msgspec.Meta(min_length=_SIZE, max_length=_SIZE)]
 
 
-class Push(Message, frozen=True, tag="push"):
+class Push(Counting, frozen=True, tag="push"):
     """Request to apply a chunk: its delta's rows for some shards that the receiver holds.
 
     The chunk is never a withdrawal, because owners fetch withdrawals from each other.
@@ -97,7 +102,7 @@ class Push(Message, frozen=True, tag="push"):
     """Seal with the signatures of the peers that vouch for the delta."""
 
 
-class PushFrom(Message, frozen=True, tag="push from"):
+class PushFrom(Counting, frozen=True, tag="push from"):
     """Request to apply a chunk like `Push`, but to fetch its rows from a peer that carries them."""
 
     job: Job
@@ -109,7 +114,7 @@ class PushFrom(Message, frozen=True, tag="push from"):
     """The encoded vouchers of the delta; its whole seal comes with the rows."""
 
 
-class Carry(Message, frozen=True, tag="carry"):
+class Carry(Counting, frozen=True, tag="carry"):
     """Request to keep a delta's rows for a while, for the holders of some shards to fetch them.
 
     The receiver, the *courier*, applies nothing yet: like the others, it is told by `PushFrom`
@@ -127,7 +132,7 @@ class Carried(Message, frozen=True, tag="carried"):
     """Answer to `Carry`: the sender keeps the rows, and sends them to holders that fetch them."""
 
 
-class FetchCarried(Message, frozen=True, tag="fetch carried"):
+class FetchCarried(Counting, frozen=True, tag="fetch carried"):
     """Request for the rows of some shards that the receiver carries for a sender of `Carry`.
 
     The answer is `Fetched`. `Fetch` never returns carried rows: a hostile sender can have other
@@ -192,7 +197,7 @@ class Column(Message, frozen=True, tag="column"):
     features: Annotated[bytes, msgspec.Meta(max_length=_HALF * MOST_READ)]
 
 
-class AskNouns(Message, frozen=True, tag="nouns?"):
+class AskNouns(Counting, frozen=True, tag="nouns?"):
     """Request for the nouns of a shard, in the order of their names, page by page."""
 
     shard: Shard
@@ -211,7 +216,7 @@ class Nouns(Message, frozen=True, tag="nouns"):
     """How often each of them occurred."""
 
 
-class Compare(Message, frozen=True, tag="compare"):
+class Compare(Counting, frozen=True, tag="compare"):
     """Anti-entropy request: which chunks has the receiver applied to some shards?
 
     The sender includes digests of its own sets of chunks, so that only different sets are sent, and
@@ -248,7 +253,7 @@ class Compared(Message, frozen=True, tag="compared"):
         return any(which != -1 for which in self.which)
 
 
-class Fetch(Message, frozen=True, tag="fetch"):
+class Fetch(Counting, frozen=True, tag="fetch"):
     """Request for the deltas of some chunks, for some shards."""
 
     shards: bytes
@@ -279,7 +284,7 @@ class Piece(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=
     """Seal with the signatures of the peers that vouch for the delta."""
 
 
-class Offer(Message, frozen=True, tag="offer"):
+class Offer(Counting, frozen=True, tag="offer"):
     """Request for a snapshot of a whole shard, which is then fetched in parts."""
 
     shard: Shard
@@ -297,7 +302,7 @@ class Offered(Message, frozen=True, tag="offered"):
     """The first part of the snapshot; empty if there is none, or if it is too long."""
 
 
-class AskPart(Message, frozen=True, tag="part?"):
+class AskPart(Counting, frozen=True, tag="part?"):
     """Request for one part of a shard's snapshot, named by the digest of its manifest."""
 
     shard: Shard
@@ -311,7 +316,7 @@ class Part(Message, frozen=True, tag="part"):
     parcel: bytes
 
 
-class AskDigests(Message, frozen=True, tag="digests?"):
+class AskDigests(Counting, frozen=True, tag="digests?"):
     """Request for the digests of the receiver's replicas of some shards."""
 
     shards: bytes
@@ -341,7 +346,7 @@ class Digest(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields
     connections: Annotated[int, msgspec.Meta(ge=0)]
 
 
-class AskProof(Message, frozen=True, tag="proof?"):
+class AskProof(Counting, frozen=True, tag="proof?"):
     """Request to prove that the receiver holds the content of some chunks in some shards.
 
     The sender wants to release these shards, and needs proof that they are held elsewhere.
@@ -457,14 +462,18 @@ AnyMessage = (
     | RecordsAre
 )
 
-_VERSION = bytes([VERSION])
 _ENCODER = msgspec.msgpack.Encoder()
 _DECODER = msgspec.msgpack.Decoder(AnyMessage)
 
 
-def encode(message: Message) -> bytes:
-    """Encode a message; MessageError if it is too long to be sent."""
-    data = _VERSION + _ENCODER.encode(message)
+def encode(message: Message, doublings: int = 0) -> bytes:
+    """Encode a message; MessageError if it is too long to be sent.
+
+    `doublings`: how often the number of shards was doubled for the sender of a question. An answer
+    says nothing of it, because its shards are counted as in the question.
+    """
+    first = bytes([_COUNTED, doublings]) if doublings else bytes([VERSION])
+    data = first + _ENCODER.encode(message)
     if len(data) > MOST_BYTES:
         raise MessageError(f"a message has {len(data):,} bytes; at most {MOST_BYTES:,} can be sent")
     return data
@@ -474,14 +483,23 @@ def decode(data: bytes | memoryview) -> Message:
     """Decode a message from untrusted bytes; MessageError says what is wrong with them."""
     if len(data) > MOST_BYTES:
         raise MessageError(f"a message has {len(data):,} bytes; at most {MOST_BYTES:,} are read")
-    if not len(data) or data[0] != VERSION:
-        told = data[0] if len(data) else "none"
-        raise MessageError(
-            f"a message has version {told}, but this peer reads version {VERSION}: both must run"
-            " the same release of giaann-p2p"
-        )
+    body = memoryview(data)[2 if doublings_of(data) else 1 :]
     try:
-        message: Message = _DECODER.decode(memoryview(data)[1:])
+        message: Message = _DECODER.decode(body)
     except (msgspec.MsgspecError, UnicodeDecodeError, UsageError) as error:
         raise MessageError(f"a message cannot be read: {error}") from None
     return message
+
+
+def doublings_of(data: bytes | memoryview) -> int:
+    """Return how often the number of shards was doubled for the sender of an encoded question."""
+    if data[:1] == bytes([VERSION]):
+        return 0
+    if data[:1] != bytes([_COUNTED]):
+        raise MessageError(
+            f"a message has version {data[0] if len(data) else 'none'}, but this peer reads version"
+            f" {VERSION}: both must run the same release of giaann-p2p"
+        )
+    if len(data) < 2 or not 1 <= data[1] <= _MOST_DOUBLINGS:
+        raise MessageError(f"shards cannot be doubled more often than {_MOST_DOUBLINGS} times")
+    return data[1]

@@ -9,14 +9,20 @@ from giaann_p2p.errors import PeerError, UsageError
 from giaann_p2p.net.errors import Broken, Reason, Refused, Unreachable
 from giaann_p2p.net.transport import OnAnswer
 from giaann_p2p.node.calls import Calls
+from giaann_p2p.node.members.gate import Gate
 from giaann_p2p.swarm.wire.actions import Call
-from giaann_p2p.swarm.wire.identity import Peer
-from giaann_p2p.swarm.wire.member_messages import AskManifest, ManifestIs
+from giaann_p2p.swarm.wire.edition import Edition
+from giaann_p2p.swarm.wire.identity import Identity, Peer
+from giaann_p2p.swarm.wire.manifest import Manifest
+from giaann_p2p.swarm.wire.member_messages import AskEdition, AskManifest, EditionIs, ManifestIs
 from giaann_p2p.swarm.wire.message import Message
-from giaann_p2p.swarm.wire.messages import encode
+from giaann_p2p.swarm.wire.messages import AskDigests, Refusal, encode
 
 PEER = Peer(b"p" * 32)
 CALL = Call(1, PEER, AskManifest(), 5.0)
+QUESTION = Call(2, PEER, AskDigests(b"\0"), 5.0)
+FOUNDER = Identity.from_seed(b"f" * 32)
+MANIFEST = Manifest.founded(FOUNDER, "town")
 ANSWER = ManifestIs(b"all agreed")
 
 
@@ -28,13 +34,15 @@ class Line:
         self.error: Exception | None = None
         self.told: list[OnAnswer] = []
         self.dropped = 0
+        self.sent: list[bytes] = []
         self.dialled: list[float] = []
         self.dial: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
 
     def ask(
         self, peer: Peer, payload: bytes, *, timeout: float, told: OnAnswer
     ) -> Callable[[], None] | None:
-        assert (peer, payload) == (PEER, encode(CALL.message))
+        assert peer == PEER
+        self.sent.append(payload)
         if self.error is not None:
             raise self.error
         if not self.connected:
@@ -57,11 +65,12 @@ class Asking:
     def __init__(self) -> None:
         self.line = Line()
         self.failed: list[BaseException] = []
-        self.calls = Calls(self.line, self.failed.append)  # type: ignore[arg-type]
+        self.gate = Gate(MANIFEST, None, clock=lambda: 0.0)  # type: ignore[arg-type]
+        self.calls = Calls(self.line, self.gate.rules, self.failed.append, self.gate.weigh_edition)  # type: ignore[arg-type]
         self.answers: list[Message | None] = []
 
-    def start(self) -> None:
-        self.calls.start(CALL, self.answers.append)
+    def start(self, call: Call = CALL) -> None:
+        self.calls.start(call, self.answers.append)
 
 
 def play(story: Callable[[Asking], Awaitable[None]]) -> None:
@@ -79,7 +88,7 @@ def test_over_a_connection_no_task_is_needed() -> None:
     async def story(one: Asking) -> None:
         one.start()
         assert asyncio.all_tasks() == {asyncio.current_task()}
-        assert (len(one.calls), one.answers) == (1, [])
+        assert (len(one.calls), one.answers, one.line.sent) == (1, [], [encode(CALL.message)])
         one.line.told[0](encode(ANSWER))
         assert (len(one.calls), one.answers) == (0, [ANSWER])
         one.line.told[0](encode(ANSWER))  # once is enough
@@ -170,5 +179,80 @@ def test_an_error_that_nobody_planned_for_is_told() -> None:
         one.calls.start(CALL, fails)
         one.line.told[0](encode(ANSWER))
         assert [str(error) for error in one.failed] == [str(KeyError(ANSWER))]
+
+    play(story)
+
+
+def edition(number: int) -> bytes:
+    shards = MANIFEST.layout.shards << number
+    return Edition.signed(FOUNDER, MANIFEST.swarm_id, number, 9, shards=shards).to_bytes()
+
+
+def test_a_peer_that_counts_more_shards_sends_its_edition() -> None:
+    async def story(one: Asking) -> None:
+        one.start(QUESTION)
+        one.line.told[0](encode(EditionIs(edition(2))))
+        (answer,) = one.answers
+        assert isinstance(answer, Refusal)
+        assert answer.is_busy
+        assert one.gate.rules().edition == 2
+        one.start(QUESTION)  # this peer counts as many from now on
+        assert one.line.sent == [encode(QUESTION.message), encode(QUESTION.message, 2)]
+
+    play(story)
+
+
+@pytest.mark.parametrize("theirs", [b"", edition(1)])
+def test_a_peer_that_counts_fewer_shards_is_told_the_edition(theirs: bytes) -> None:
+    async def story(one: Asking) -> None:
+        one.gate.learn_edition(edition(2))
+        one.start(QUESTION)
+        one.line.told[0](encode(EditionIs(theirs)))
+        (answer,) = one.answers
+        assert isinstance(answer, Refusal)
+        assert answer.is_busy
+        assert one.line.sent[1:] == [encode(EditionIs(edition(2)), 2)]
+        one.line.told[1](encode(EditionIs(b"")))  # its thanks are no answer to a question
+        assert (len(one.answers), len(one.line.sent)) == (1, 2)
+
+    play(story)
+
+
+def test_peers_that_count_alike_tell_each_other_nothing() -> None:
+    async def story(one: Asking) -> None:
+        for theirs in (b"", edition(2)):  # a peer that is dividing its shards just now
+            one.start(QUESTION)
+            one.line.told[-1](encode(EditionIs(theirs)))
+            assert len(one.line.sent) == len(one.answers)
+            one.gate.learn_edition(edition(2))
+
+    play(story)
+
+
+def test_a_peer_that_divides_its_shards_tells_no_edition() -> None:
+    async def story(one: Asking) -> None:
+        one.gate.on_division(lambda shards, then: None)
+        for _ in range(2):
+            one.start(QUESTION)
+            one.line.told[-1](encode(EditionIs(edition(2))))
+        assert one.line.sent == 2 * [encode(QUESTION.message)]
+
+    play(story)
+
+
+def test_a_forged_edition_is_no_answer() -> None:
+    async def story(one: Asking) -> None:
+        one.start(QUESTION)
+        one.line.told[0](encode(EditionIs(edition(2)[:-1] + b"!")))
+        assert (one.answers, one.gate.rules().edition) == ([None], 0)
+
+    play(story)
+
+
+def test_an_edition_that_was_asked_for_is_an_answer() -> None:
+    async def story(one: Asking) -> None:
+        one.start(Call(1, PEER, AskEdition(0), 5.0))
+        one.line.told[0](encode(EditionIs(edition(2))))
+        assert (one.answers, one.gate.rules().edition) == ([EditionIs(edition(2))], 0)
 
     play(story)

@@ -173,17 +173,47 @@ def test_an_edition_that_cannot_be_kept_counts_all_the_same() -> None:
     assert one.rules().replicas == 4
 
 
-def test_an_edition_with_more_shards_changes_nothing_while_no_store_can_follow() -> None:
-    swarm_id, shards = CLOSED.swarm_id, 2 * CLOSED.layout.shards
-    doubled = Edition.signed(FOUNDER, swarm_id, 3, 9, shards=shards).to_bytes()
-    kept = list[bytes]()
+def doubled(number: int, shards: int = 2 * CLOSED.layout.shards) -> bytes:
+    return Edition.signed(FOUNDER, CLOSED.swarm_id, number, 9, shards=shards).to_bytes()
+
+
+def test_an_edition_with_more_shards_takes_effect_once_they_are_divided() -> None:
+    kept, asked, changes = list[bytes](), list[int](), list[int]()
     one = Gate(CLOSED, Transport(), clock=lambda: NOW, keep_edition=kept.append)  # type: ignore[arg-type]
-    said = one.answer(EditionIs(doubled))
+    done = list[Callable[[], None]]()
+    one.on_division(lambda shards, then: (asked.append(shards), done.append(then))[0])
+    one.on_edition(lambda: changes.append(one.rules().shards))
+    before = CLOSED.layout.shards
+    assert one.answer(EditionIs(doubled(3))) == EditionIs(b"")
+    assert (kept, asked, changes, one.rules().shards) == ([doubled(3)], [2 * before], [], before)
+    assert one.answer(AskEdition(0)) == EditionIs(b"")  # it does not count here yet
+    assert not one.learn_edition(doubled(3))
+    assert not one.learn_edition(doubled(4, 4 * before))  # one after the other
+    assert (len(kept), len(done)) == (1, 1)
+    done.pop()()
+    assert (changes, one.rules().edition, one.rules().shards) == ([2 * before], 3, 2 * before)
+    assert one.answer(AskEdition(0)) == EditionIs(doubled(3))
+    assert one.learn_edition(doubled(4, 4 * before))
+    assert asked == [2 * before, 4 * before]
+    done.pop()()
+    assert (changes, kept[1:]) == ([2 * before, 4 * before], [doubled(4, 4 * before)])
+
+
+def test_a_peer_without_shards_counts_more_of_them_at_once() -> None:
+    one, _, _ = gate()
+    assert one.learn_edition(doubled(3))
+    assert one.rules().shards == 2 * CLOSED.layout.shards
+
+
+def test_an_edition_with_more_shards_that_cannot_be_kept_is_refused() -> None:
+    def full(data: bytes) -> None:
+        raise DiskError("the disk is full")
+
+    one = Gate(CLOSED, Transport(), clock=lambda: NOW, keep_edition=full)  # type: ignore[arg-type]
+    said = one.answer(EditionIs(doubled(3)))
     assert isinstance(said, messages.Refusal)
-    assert "cannot divide their shards" in said.reason
-    one.recall_edition(doubled)
-    assert (one.rules().edition, one.rules().shards, kept) == (0, CLOSED.layout.shards, [])
-    assert one.learn_edition(edition(1, 4))
+    assert "the edition could not be saved: the disk is full" in said.reason
+    assert one.rules().shards == CLOSED.layout.shards
 
 
 def test_the_edition_of_the_last_time_counts_from_the_start() -> None:

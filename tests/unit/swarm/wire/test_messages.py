@@ -13,6 +13,7 @@ from giaann_p2p.swarm.wire.messages import (
     AnyMessage,
     Part,
     decode,
+    doublings_of,
     encode,
 )
 from giaann_p2p.swarm.wire.row_mark import MARK_BYTES, SALT_BYTES
@@ -93,6 +94,17 @@ def raw(*fields: object) -> bytes:
 def test_what_is_no_message_is_refused(data: bytes) -> None:
     with pytest.raises(MessageError, match="cannot be read"):
         decode(data)
+
+
+@pytest.mark.parametrize("doublings", [1, 16])
+def test_a_question_says_how_often_shards_were_doubled(doublings: int) -> None:
+    plain, data = encode(MESSAGES[0]), encode(MESSAGES[0], doublings)
+    assert (doublings_of(plain), doublings_of(data)) == (0, doublings)
+    assert data == bytes([6, doublings]) + plain[1:]
+    assert decode(memoryview(data)) == MESSAGES[0]
+    for none in (b"\6", bytes([6, 0]) + plain[1:], bytes([6, 17]) + plain[1:]):
+        with pytest.raises(MessageError, match="doubled more often than 16 times"):
+            decode(none)
 
 
 def test_another_version_is_named() -> None:
