@@ -7,13 +7,17 @@
    each of the three kinds occupies one thread at most. A question that a thread has begun counts
    until the thread is done, even if its asker has gone; one that no thread has begun is then
    dropped.
-3. The states of the shards are captured before a thread reads rows. If a shard of these rows has
-   left memory meanwhile, they are read again, because they would look as if never learned.
+3. The states of the shards are captured before a thread reads rows. If a shard has left memory
+   meanwhile, the rows are read again, because they would look as if never learned.
+4. When the peer has divided its shards, `follow` gives the decisions that count the new ones.
+   Questions that are being answered then counted the shards before: rows are read again, and
+   everything else is refused (see `Answers`).
 """
 
 import asyncio
 from collections import Counter
 from concurrent.futures import Executor
+from functools import partial
 
 import numpy as np
 
@@ -37,8 +41,6 @@ from giaann_p2p.swarm.wire.messages import (
     Rows,
 )
 from giaann_p2p.swarm.wire.orphans import Orphans
-from giaann_p2p.swarm.wire.replica import ReplicaState
-from giaann_p2p.swarm.wire.shardset import unpacked
 
 _NUMBER = 8
 """Length of a neuron's concept or feature in a message, in bytes."""
@@ -50,10 +52,12 @@ _NO_LONGER = Refusal(f"{BUSY}: nobody waits for this answer any more, or this pe
 class _Asked:
     """A question that waits for a thread or is being answered in one."""
 
-    __slots__ = ("question", "wanted")
+    __slots__ = ("answers", "doublings", "question", "wanted")
 
-    def __init__(self, question: Message) -> None:
-        self.question = question
+    def __init__(self, question: Message, doublings: int | None, answers: Answers) -> None:
+        self.question, self.doublings = question, doublings
+        self.answers = answers
+        """The answers by the decisions at the time of the question."""
         self.wanted = True
         """Whether the asker still waits for the answer."""
 
@@ -74,9 +78,9 @@ class Answering:
         orphans: Orphans | None = None,
         carried: CarriedDeltas | None = None,
     ) -> None:
-        self._store, self._state_of = store, state_of
-        self._executor, self._options = executor, options or Options()
-        self._answers = Answers(store, state_of, me, orphans, carried)
+        self._store, self._executor, self._options = store, executor, options or Options()
+        self._made = partial(Answers, store, me=me, orphans=orphans)
+        self._answers = self._made(state_of, carried=carried)
         self._offering, self._digesting = asyncio.Lock(), asyncio.Lock()
         self._carrying = asyncio.Lock()
         self._working: dict[asyncio.Future[Message], _Asked] = {}
@@ -85,29 +89,38 @@ class Answering:
     def __repr__(self) -> str:
         return f"<Answering: {len(self._working)} questions wait>"
 
+    def follow(self, state_of: StateOf, carried: CarriedDeltas) -> None:
+        """Answer by new decisions from now on, which count shards as the store does now."""
+        self._answers = self._made(state_of, carried=carried)
+
     @property
     def busy(self) -> bool:
         """Whether too many questions wait for a thread; then only small reads are answered."""
         return len(self._working) >= self._options.waiting
 
-    async def to(self, question: Message, peer: bytes = b"") -> Message:
-        """Answer a peer's question about the store; a `Refusal` contains the reason."""
-        if (answer := self.at_once(question)) is not None:
+    async def to(
+        self, question: Message, peer: bytes = b"", doublings: int | None = None
+    ) -> Message:
+        """Answer a peer's question about the store; a `Refusal` contains the reason.
+
+        `doublings` says in which shards the question counts (see `Answers.to`).
+        """
+        if (answer := self.at_once(question, doublings)) is not None:
             return answer
         if self.busy:
             return Refusal(f"{BUSY}: too many questions wait already; ask another peer, or later")
         if self._of_peers[peer] >= self._options.waiting_of_peer:
             return Refusal(f"{BUSY}: too many questions of yours wait already; ask again later")
-        asked = _Asked(question)
+        asked = _Asked(question, doublings, self._answers)
         try:
             return await asyncio.shield(self._begin(asked, peer))
         finally:
             asked.wanted = False
 
-    def at_once(self, question: Message) -> Message | None:
+    def at_once(self, question: Message, doublings: int | None = None) -> Message | None:
         """Answer a small read in the event loop; return None for any other question."""
         if isinstance(question, Read) and self._is_small(question):
-            return self._answers.to(question)
+            return self._answers.to(question, doublings)
         return None
 
     async def end(self) -> None:
@@ -163,27 +176,22 @@ class Answering:
 
     def _in_thread(self, asked: _Asked) -> asyncio.Future[Message]:
         if isinstance(asked.question, Compare | AskDigests):
-            return self._work(Answers(self._store, self._states().__getitem__), asked)
-        return self._work(self._answers, asked)
+            return self._work(asked.answers.captured(), asked)
+        return self._work(asked.answers, asked)
 
     async def _rows(self, asked: _Asked) -> Message:
         for _ in range(_TRIES):
-            states = self._states()
-            answer = await self._work(Answers(self._store, states.__getitem__), asked)
-            if not isinstance(answer, Rows) or self._still(states, answer):
+            answers = self._answers
+            before = answers.captured()
+            answer = await self._work(before, asked)
+            if not isinstance(answer, Rows):
+                return answer
+            if answers is self._answers and not answers.serves_less_than(before):
                 return answer
         return Refusal(f"{BUSY}: the shards of these rows are being moved; ask another peer")
 
-    def _states(self) -> tuple[ReplicaState, ...]:
-        return tuple(map(self._state_of, range(self._store.layout.shards)))
-
-    def _still(self, before: tuple[ReplicaState, ...], answer: Rows) -> bool:
-        """Return whether no shard of the rows stopped serving while they were read."""
-        gone = [n for n, was in enumerate(before) if was.serves and not self._state_of(n).serves]
-        return not np.setdiff1d(gone, unpacked(answer.moved, len(before))).size
-
     def _work(self, answers: Answers, asked: _Asked) -> asyncio.Future[Message]:
         def answer() -> Message:
-            return answers.to(asked.question) if asked.wanted else _NO_LONGER
+            return answers.to(asked.question, asked.doublings) if asked.wanted else _NO_LONGER
 
         return asyncio.get_running_loop().run_in_executor(self._executor, answer)

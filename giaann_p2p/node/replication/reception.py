@@ -6,6 +6,8 @@
 3. A refusal that names a retry time is held back for part of that time, up to a second. So a peer
    that keeps pushing beyond its budget costs this peer few refusals.
 4. When this peer ends, all waiting updates are refused as leaving.
+5. A question that names shards is answered with this peer's edition of the swarm's rules if it
+   counts another number of them, except for a read (see `Answers`).
 """
 
 import asyncio
@@ -25,7 +27,8 @@ from giaann_p2p.node.replication.shares import Shares
 from giaann_p2p.swarm.replication.answers import size_of
 from giaann_p2p.swarm.wire.actions import Reply
 from giaann_p2p.swarm.wire.identity import Peer
-from giaann_p2p.swarm.wire.message import Message
+from giaann_p2p.swarm.wire.member_messages import EditionIs
+from giaann_p2p.swarm.wire.message import Counting, Message
 from giaann_p2p.swarm.wire.messages import (
     BUSY,
     Carry,
@@ -38,6 +41,7 @@ from giaann_p2p.swarm.wire.messages import (
     Refusal,
     Rows,
     decode,
+    doublings_of,
     encode,
 )
 
@@ -92,14 +96,14 @@ class Reception:
         counters, began = self._counters, perf_counter()
         counters.bytes_in += len(body)
         try:
-            question = decode(body)
+            question, doublings = decode(body), doublings_of(body)
         except MessageError:
             counters.unreadable += 1
             raise
         self._gate.check(Peer(peer), question)
-        answer = self._answering.at_once(question)
+        answer = self._answering.at_once(question, doublings)
         if answer is None:
-            return self._later(peer, question)
+            return self._later(peer, question, doublings)
         self._count_read(began)
         return self._told(answer)
 
@@ -126,8 +130,8 @@ class Reception:
             if not future.done():
                 future.set_exception(Turned(Reason.LEAVING, _LEAVING))
 
-    async def _later(self, peer: bytes, question: Message) -> bytes:
-        answer = await self._to(peer, question)
+    async def _later(self, peer: bytes, question: Message, doublings: int) -> bytes:
+        answer = await self._to(peer, question, doublings)
         if isinstance(answer, Refusal) and answer.again:
             del question  # its bytes are not needed while the refusal waits
             answer = await _held_back(answer)
@@ -151,9 +155,11 @@ class Reception:
         self._counters.reads += 1
         self._counters.read_seconds.took(perf_counter() - began)
 
-    async def _to(self, peer: bytes, question: Message) -> Message:
+    async def _to(self, peer: bytes, question: Message, doublings: int) -> Message:
         counters = self._counters
         began = perf_counter()
+        if isinstance(question, Counting) and doublings != self._gate.rules().layout.doublings:
+            return EditionIs(self._gate.editions.to_bytes())
         if isinstance(question, Push | PushFrom):
             counters.pushes += 1
             answer = await self._pushed(peer, question)
@@ -162,7 +168,7 @@ class Reception:
         elif isinstance(question, Carry):
             answer = self._carry(Peer(peer), question) if self.open else Refusal(_BEGINNING)
         elif isinstance(question, Read):
-            answer = await self._answering.to(question, peer)
+            answer = await self._answering.to(question, peer, doublings)
             self._count_read(began)
         else:
             counters.questions += 1

@@ -1,4 +1,10 @@
-"""Answers to other peers' questions about a storage peer's content; they only read its store."""
+"""Answers to other peers' questions about a storage peer's content; they only read its store.
+
+A peer divides its store in another thread, a moment before its decisions follow. Meanwhile rows are
+read by the shards of the decisions, and any other question about shards is refused as busy. That is
+checked after the work: a layout only grows, so if the store still has that of the decisions, it had
+it all the time, and no half of a shard is handed out as a whole one.
+"""
 
 from collections.abc import Callable
 from functools import cache
@@ -11,15 +17,16 @@ from giaann_p2p.model.rows import Neuron, Question
 from giaann_p2p.model.sequence import Ids
 from giaann_p2p.store.applied import Applied
 from giaann_p2p.store.codec import plain, sheaf
-from giaann_p2p.store.layout import Shards, among
+from giaann_p2p.store.layout import Layout, Shards, among
 from giaann_p2p.store.store import Store
 from giaann_p2p.store.transfer import Export
 from giaann_p2p.swarm.replication.carried_deltas import CarriedDeltas
 from giaann_p2p.swarm.replication.set_comparison import Sets, about, answer_to
 from giaann_p2p.swarm.replication.shard_fingerprint import proofs
 from giaann_p2p.swarm.wire.identity import Peer
-from giaann_p2p.swarm.wire.message import Message
+from giaann_p2p.swarm.wire.message import Counting, Message
 from giaann_p2p.swarm.wire.messages import (
+    BUSY,
     MOST_NOUNS,
     MOST_READ,
     AskColumn,
@@ -79,12 +86,14 @@ _NUMBER = 8  # length of an encoded concept or feature, in bytes
 
 StateOf = Callable[[int], ReplicaState]
 NOBODY = Peer(b"")
+DIVIDING = Refusal(f"{BUSY}: this peer is dividing its shards; ask again in a moment")
 
 
 class Answers:
     """Answers questions from one peer's store. Its proofs are bound to its name `me`.
 
-    Deltas that the peer carries for others are sent, too.
+    Deltas that the peer carries for others are sent, too. The peer's decisions, which the states of
+    the shards are from, count `shards` in the swarm; 0 for as many as the store counts now.
     """
 
     def __init__(
@@ -94,23 +103,44 @@ class Answers:
         me: Peer = NOBODY,
         orphans: Orphans | None = None,
         carried: CarriedDeltas | None = None,
+        shards: int = 0,
     ) -> None:
         self._store, self._state_of, self._me = store, state_of, me
+        self._layout = store.layout.with_shards(shards or store.layout.shards)
         self._carried = carried
         self._orphans = orphans or Orphans()
         self._exports: dict[int, Export] = {}
         self._none = self._packed(np.array([], np.uint16))
 
-    def to(self, question: Message) -> Message:
-        """Return the answer to a question, or a `Refusal` with the reason."""
+    def captured(self) -> "Answers":
+        """Return answers from the same store, by the states of the shards now."""
+        states = tuple(map(self._state_of, range(self._layout.shards)))
+        return Answers(self._store, states.__getitem__, self._me, shards=len(states))
+
+    def serves_less_than(self, before: "Answers") -> bool:
+        """Return whether some shard has stopped serving since these answers were captured."""
+        was, now = before._state_of, self._state_of
+        return any(was(n).serves and not now(n).serves for n in range(self._layout.shards))
+
+    def to(self, question: Message, doublings: int | None = None) -> Message:
+        """Return the answer to a question, or a `Refusal` with the reason.
+
+        `doublings` says in which shards the question counts, by how often they were doubled; None
+        if it counts as this peer does. Only a read may count otherwise.
+        """
         try:
-            return self._to(question)
+            if isinstance(question, Read):
+                return self._rows(question, self._asked_in(doublings))
+            answer = self._to(question)
         except GiaannError as error:
-            return Refusal(str(error))
+            answer = Refusal(str(error))
+        is_divided = self._store.layout.shards != self._layout.shards
+        return DIVIDING if is_divided and isinstance(question, Counting) else answer
+
+    def _asked_in(self, doublings: int | None) -> Layout:
+        return self._layout if doublings is None else self._layout.doubled(doublings)
 
     def _to(self, question: Message) -> Message:
-        if isinstance(question, Read):
-            return self._rows(question)
         if isinstance(question, AskColumn):
             return self._column(question)
         if isinstance(question, AskNouns):
@@ -133,7 +163,7 @@ class Answers:
             return self._orphans.page(question.number, question.page)
         raise MessageError(f"{type(question).__name__} is not a question")
 
-    def _rows(self, question: Read) -> Message:
+    def _rows(self, question: Read, asked: Layout) -> Message:
         concept, feature = _numbers(question.concepts), _numbers(question.features)
         if len(concept) != len(feature) or len(concept) > MOST_READ:
             raise MessageError(
@@ -143,7 +173,7 @@ class Answers:
         same = self._same(question, list(map(Neuron, concept.tolist(), feature.tolist())))
         if same:
             concept, feature = np.delete(concept, same), np.delete(feature, same)
-        rows = self._rows_of(concept, feature)
+        rows = self._rows_of(concept, feature, asked)
         return Rows(rows.parcel, rows.moved, np.array(same, "<u2").tobytes())
 
     def _same(self, question: Read, neurons: list[Neuron]) -> list[int]:
@@ -160,30 +190,30 @@ class Answers:
         same = list[int]()
         for at, neuron in enumerate(marked):
             row = None
-            if serves(self._store.layout.shard_of(*neuron)):
+            if serves(self._layout.shard_of(*neuron)):
                 (row,) = self._store.read(Question([neuron]))
             told = marks[MARK_BYTES * at : MARK_BYTES * (at + 1)]
             if row and row.count and mark_of(row, question.salt) == told:
                 same.append(at)
         return same
 
-    def _rows_of(self, concept: Ids, feature: Ids) -> Rows:
-        """Return the rows of some neurons."""
+    def _rows_of(self, concept: Ids, feature: Ids, asked: Layout) -> Rows:
+        """Return the rows of some neurons; the shards without replica here are named as asked."""
         if len(concept) <= _FEW:
-            return self._few(list(map(Neuron, concept.tolist(), feature.tolist())))
-        shards = self._store.layout.shards_of(concept, feature)
-        moved = [shard for shard in np.unique(shards).tolist() if not self._serves(shard)]
-        if moved:
-            here = ~np.isin(shards, moved)
-            concept, feature = concept[here], feature[here]
-        return Rows(self._store.rows(concept, feature), self._moved(moved))
+            return self._few(list(map(Neuron, concept.tolist(), feature.tolist())), asked)
+        shards, moved = self._layout.shards_of(concept, feature), self._none
+        gone = [shard for shard in np.unique(shards).tolist() if not self._serves(shard)]
+        if gone:
+            away = np.isin(shards, gone)
+            moved = _packed(asked.shards_of(concept[away], feature[away]), asked)
+            concept, feature = concept[~away], feature[~away]
+        return Rows(self._store.rows(concept, feature), moved)
 
-    def _few(self, neurons: list[Neuron]) -> Rows:
+    def _few(self, neurons: list[Neuron], asked: Layout) -> Rows:
         """Return a few neurons' rows, plainly encoded for speed unless the rows are long."""
-        shard_of = self._store.layout.shard_of
-        shards = [shard_of(*neuron) for neuron in neurons]
-        serves = {shard: self._serves(shard) for shard in sorted({*shards})}
-        found = [neuron for neuron, shard in zip(neurons, shards, strict=True) if serves[shard]]
+        homes = [self._layout.shard_of(*neuron) for neuron in neurons]
+        serves = {shard: self._serves(shard) for shard in sorted({*homes})}
+        found = [neuron for neuron, shard in zip(neurons, homes, strict=True) if serves[shard]]
         read = self._store.read(Question(list(dict.fromkeys(found))))
         rows = [row for row in read if row and row.count]
         if sum(len(row.target) for row in rows) <= MOST_PLAIN:
@@ -191,11 +221,14 @@ class Answers:
         else:
             named = np.array(found, np.uint64).reshape(-1, 2)
             told = self._store.rows(named[:, 0], named[:, 1])
-        moved = [shard for shard, here in serves.items() if not here]
-        return Rows(told, self._moved(moved))
-
-    def _moved(self, shards: list[int]) -> bytes:
-        return self._packed(np.array(shards, np.uint16)) if shards else self._none
+        if all(serves.values()):  # the common case
+            return Rows(told, self._none)
+        moved = [
+            asked.shard_of(*neuron)
+            for neuron, shard in zip(neurons, homes, strict=True)
+            if not serves[shard]
+        ]
+        return Rows(told, _packed(np.array(moved, np.uint16), asked))
 
     def _serves(self, shard: int) -> bool:
         return self._state_of(shard).serves
@@ -206,7 +239,7 @@ class Answers:
 
     def _nouns(self, question: AskNouns) -> Message:
         """Return a page of a shard's nouns; all of them are listed for each page, in a thread."""
-        if question.shard >= self._store.layout.shards or not self._serves(question.shard):
+        if question.shard >= self._layout.shards or not self._serves(question.shard):
             raise UsageError(f"this peer does not serve shard {question.shard}")
         names, counts, left = list[str](), list[int](), _MOST_NAMED
         for noun in self._store.nouns(question.shard, frequent=question.frequent):
@@ -330,10 +363,15 @@ class Answers:
         return Proof(self._packed(shards[: len(found)]), found)
 
     def _packed(self, shards: Shards) -> bytes:
-        return packed(shards, self._store.layout.shards)
+        return packed(shards, self._layout.shards)
 
     def _shards(self, data: bytes) -> Shards:
-        return unpacked(data, self._store.layout.shards)
+        return unpacked(data, self._layout.shards)
+
+
+def _packed(shards: Shards, layout: Layout) -> bytes:
+    """Encode shards of a layout that are in any order, some perhaps several times."""
+    return packed(np.unique(shards), layout.shards)
 
 
 def size_of(answer: Rows) -> tuple[int, int]:

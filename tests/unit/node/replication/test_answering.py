@@ -16,16 +16,22 @@ from giaann_p2p.sim.lessons import SPEC
 from giaann_p2p.store.applied import Applied
 from giaann_p2p.store.store import Store
 from giaann_p2p.store.transfer import Manifest
-from giaann_p2p.swarm.replication.answers import Answers
+from giaann_p2p.store.update import anything
+from giaann_p2p.swarm.replication.answers import DIVIDING, Answers
+from giaann_p2p.swarm.replication.carried_deltas import CarriedDeltas
+from giaann_p2p.swarm.replication.delta_checks import DeltaChecks
 from giaann_p2p.swarm.wire.identity import Peer
+from giaann_p2p.swarm.wire.manifest import Rules
 from giaann_p2p.swarm.wire.message import Message
 from giaann_p2p.swarm.wire.messages import (
     AskDigests,
     AskPart,
+    Carry,
     Compare,
     Compared,
     Fetch,
     FetchCarried,
+    Fetched,
     Offer,
     Offered,
     Part,
@@ -39,6 +45,7 @@ from giaann_p2p.swarm.wire.training_messages import LearnAck
 from tests.unit.node.helpers import ALL, JOB, LAYOUT, LESSONS, SlowLoop, lesson
 
 SHARDS_OF_ALL = packed(ALL, LAYOUT.shards)
+CHECKS = DeltaChecks(SPEC, lambda: Rules(LAYOUT.shards), anything)
 
 
 class Place:
@@ -174,7 +181,7 @@ def test_what_nobody_waits_for_any_more_fills_no_queue_and_is_not_worked_at(
     async def main() -> None:
         place, begun, go = Place(Options(waiting=4)), list[Message](), threading.Event()
 
-        def slow(question: Message) -> Message:
+        def slow(question: Message, doublings: int | None) -> Message:
             begun.append(question)
             go.wait()
             return LearnAck()
@@ -253,5 +260,87 @@ def test_what_a_shard_is_was_looked_at_before_its_chunks() -> None:
         answer = await asked
         assert isinstance(answer, Compared)
         assert answer.states == b"s"
+
+    play(story)
+
+
+def followed(place: Place, shards: int, absent: range = range(0)) -> None:
+    """Divide a place's store, and let its answers follow."""
+    place.store.double(shards)
+    gone, ready = ReplicaState.ABSENT, ReplicaState.READY
+    states = [gone if shard in absent else ready for shard in range(shards)]
+    place.answering.follow(states.__getitem__, CarriedDeltas(CHECKS, 1 << 30))
+
+
+@pytest.mark.parametrize("when", [0.01, 0.04])
+@pytest.mark.parametrize("doublings", [0, 1])
+def test_rows_are_read_again_by_the_decisions_that_follow_a_doubling(
+    when: float, doublings: int
+) -> None:
+    async def story(place: Place) -> None:
+        asked = asyncio.ensure_future(place.answering.to(read(60), doublings=doublings))
+        await asyncio.sleep(when)
+        followed(place, 2 * LAYOUT.shards, range(8))
+        answer = await asked
+        assert isinstance(answer, Rows)
+        moved = unpacked(answer.moved, LAYOUT.shards << doublings).tolist()
+        assert moved
+        assert max(moved) < 8
+        assert answer == await place.answering.to(read(60), doublings=doublings)
+
+    play(story)
+
+
+def test_a_small_read_counts_as_it_says() -> None:
+    async def story(place: Place) -> None:
+        followed(place, 2 * LAYOUT.shards, range(2 * LAYOUT.shards))
+        for doublings in (0, 1, None):
+            answer = place.answering.at_once(read(3), doublings)
+            assert isinstance(answer, Rows)
+            layout = LAYOUT.with_shards(LAYOUT.shards << (1 if doublings is None else doublings))
+            known = [neuron for chunk in range(8) for neuron in LESSONS.neurons(chunk)][:3]
+            shards = {layout.shard_of(*neuron) for neuron in known}
+            assert unpacked(answer.moved, layout.shards).tolist() == sorted(shards)
+
+    play(story)
+
+
+@pytest.mark.parametrize("when", [0.01, 0.04])
+def test_what_was_asked_before_a_doubling_is_refused_after_it(when: float) -> None:
+    """Its shards are others now: also those of questions that wait for their turn."""
+
+    async def story(place: Place) -> None:
+        questions = [
+            Compare(SHARDS_OF_ALL, [b"other"] * LAYOUT.shards),
+            Fetch(SHARDS_OF_ALL, Applied().plus(JOB, 3).to_bytes()),
+            AskDigests(SHARDS_OF_ALL),
+            AskDigests(SHARDS_OF_ALL),
+            Offer(3),
+            Offer(3),
+        ]
+        asked = [asyncio.ensure_future(place.answering.to(one)) for one in questions]
+        await asyncio.sleep(when)
+        followed(place, 2 * LAYOUT.shards)
+        answers = await asyncio.gather(*asked)
+        begun = when < 0.03  # what a thread had done already is right
+        refused = [begun, begun, begun, True, begun, True]
+        assert [answer == DIVIDING for answer in answers] == refused
+        assert isinstance(await place.answering.to(Offer(2 * LAYOUT.shards - 1)), Offered)
+
+    play(story)
+
+
+def test_carried_rows_are_those_of_the_decisions_now() -> None:
+    async def story(place: Place) -> None:
+        carried = CarriedDeltas(CHECKS, 1 << 30)
+        place.answering.follow(place.states.__getitem__, carried)
+        seal = LESSONS.tree(1).seal(b"", ALL.tolist())
+        carried.keep(
+            Carry(JOB, 1, SHARDS_OF_ALL, LESSONS.parcel(1, ALL), seal), Peer(bytes(32)), True, 0.0
+        )
+        fetch = FetchCarried(JOB, 1, SHARDS_OF_ALL, Peer(bytes(32)))
+        assert isinstance(await place.answering.to(fetch), Fetched)
+        followed(place, LAYOUT.shards)
+        assert isinstance(await place.answering.to(fetch), Refusal)
 
     play(story)

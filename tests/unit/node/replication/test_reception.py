@@ -14,7 +14,9 @@ from giaann_p2p.node.members.gate import Gate
 from giaann_p2p.node.replication.answering import Answering
 from giaann_p2p.node.replication.reception import Reception
 from giaann_p2p.swarm.wire.actions import Reply
+from giaann_p2p.swarm.wire.edition import Editions
 from giaann_p2p.swarm.wire.identity import Peer
+from giaann_p2p.swarm.wire.member_messages import EditionIs
 from giaann_p2p.swarm.wire.message import Message
 from giaann_p2p.swarm.wire.messages import (
     Carried,
@@ -23,10 +25,12 @@ from giaann_p2p.swarm.wire.messages import (
     Compared,
     Push,
     Pushed,
+    Read,
     decode,
     encode,
 )
 from giaann_p2p.swarm.wire.messages import Refusal as Refused_
+from tests.unit.node.helpers import FOUNDER, LAYOUT, MANIFEST
 
 PEER = bytes(32)
 PATIENCE = 2.0
@@ -38,24 +42,40 @@ class Desk:
 
     def __init__(self) -> None:
         self.tickets: list[int] = []
+        self.asked, self.at_once, self.carried = list[int | None](), list[int](), 0
         self.fullness, self.differed = 0.0, 0
         self.compared = Compared(b"", [], [])
-        nothing = SimpleNamespace(check=lambda *asked: None, answer=lambda question: None)
-        answering = SimpleNamespace(at_once=lambda question: None, to=self._answer)
+        self.editions = Editions(MANIFEST)
+        gate = SimpleNamespace(
+            check=lambda *asked: None,
+            answer=lambda question: None,
+            rules=lambda: self.editions.rules,
+            editions=self.editions,
+        )
+        answering = SimpleNamespace(
+            at_once=lambda question, doublings: self.at_once.append(doublings), to=self._answer
+        )
         self.reception = Reception(
-            cast("Gate", nothing),
+            cast("Gate", gate),
             cast("Answering", answering),
             Counters(),
             lambda ticket, sender, question: self.tickets.append(ticket),
-            lambda sender, question: Carried(),
+            self._carry,
             self._differs,
             lambda: self.fullness,
             PATIENCE,
         )
         self.reception.open = True
 
-    async def _answer(self, question: Message, peer: bytes) -> Message:
+    async def _answer(
+        self, question: Message, peer: bytes, doublings: int | None = None
+    ) -> Message:
+        self.asked.append(doublings)
         return self.compared
+
+    def _carry(self, sender: Peer, question: Carry) -> Message:
+        self.carried += 1
+        return Carried()
 
     def _differs(self, peer: Peer) -> None:
         assert peer == PEER
@@ -191,6 +211,37 @@ def test_who_fills_all_the_room_leaves_some_for_others_and_has_less_while_they_w
         for ticket in desk.tickets:
             desk.reception.reply(Reply(ticket, Pushed(b"")))
         await asyncio.gather(*tasks)
+
+    play(story)
+
+
+@pytest.mark.parametrize("doublings", [0, 2])
+@pytest.mark.parametrize(
+    "question", [decode(BODY), Carry(bytes(16), 1, b"", b""), Compare(b"", [])], ids=repr
+)
+def test_who_counts_other_shards_is_told_the_edition(question: Message, doublings: int) -> None:
+    async def story(desk: Desk) -> None:
+        edition = desk.editions.next(FOUNDER, shards=2 * LAYOUT.shards).to_bytes()
+        desk.editions.learn(edition)
+        answer = desk.reception.answer(PEER, encode(question, doublings))
+        assert not isinstance(answer, bytes)
+        assert decode(await answer) == EditionIs(edition)
+        assert (desk.tickets, desk.asked, desk.carried) == ([], [], 0)
+
+    play(story)
+
+
+@pytest.mark.parametrize(
+    ("question", "doublings"), [(Compare(b"", []), 1), (Read(b"", b""), 0), (Read(b"", b""), 2)]
+)
+def test_who_counts_alike_or_reads_is_answered(question: Message, doublings: int) -> None:
+    async def story(desk: Desk) -> None:
+        desk.editions.learn(desk.editions.next(FOUNDER, shards=2 * LAYOUT.shards).to_bytes())
+        answer = desk.reception.answer(PEER, encode(question, doublings))
+        assert not isinstance(answer, bytes)
+        assert decode(await answer) == desk.compared
+        assert desk.at_once == [doublings]
+        assert desk.asked == [doublings if isinstance(question, Read) else None]
 
     play(story)
 

@@ -187,7 +187,7 @@ def test_a_handler_that_fails_is_told_as_a_failure_and_the_peer_stays_up() -> No
         client = Client(town)
         await town.until(town.settled)
 
-        async def fails(question: Message, peer: bytes) -> Message:
+        async def fails(question: Message, *asker: object) -> Message:
             raise ZeroDivisionError("a mistake")
 
         for house in town.houses[:2]:
