@@ -3,13 +3,38 @@
 The store itself answers only between two writes, and a write takes as long as the disk does. The
 snapshot is consistent and lags by one write at most, and it is refreshed before that write is
 acknowledged. So a decision based on it is as valid as one made just before the write.
+
+When the store divides its shards, the snapshot has the shards before until `follow` is called, in
+the same step of the event loop in which the decisions follow.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
 
 from giaann_p2p.store.applied import Applied
-from giaann_p2p.store.cold import ColdRoom
+from giaann_p2p.store.cold import Cold
 from giaann_p2p.store.store import Store
+
+
+class ColdSnapshot(NamedTuple):
+    """The cold copies of a store at one moment; see `ColdRoom` for the fields."""
+
+    copies: Mapping[int, Cold]
+    durable: bool
+    changes: int
+
+    @property
+    def nbytes(self) -> int:
+        """The size of all cold copies on the disk, in bytes."""
+        return sum(copy.nbytes for copy in self.copies.values())
+
+
+class _Snapshot(NamedTuple):
+    """What a store holds at one moment, by shard, of so many shards in the swarm."""
+
+    shards: int
+    sets: Mapping[int, Applied]
+    cold: ColdSnapshot
 
 
 class Holdings:
@@ -20,22 +45,27 @@ class Holdings:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self.look()
+        self._now = self._newest = self._seen()
 
     def look(self) -> None:
         """Refresh the snapshot from the store."""
-        shards = self._store.shards.tolist()
-        self._now = self._store.sets(shards)
+        self._newest = self._seen()
+        if self._newest.shards == self._now.shards:
+            self._now = self._newest
+
+    def follow(self) -> None:
+        """Let the snapshot be of the shards into which the store was divided."""
+        self._now = self._newest
 
     def sets(self, shards: Iterable[int]) -> dict[int, Applied]:
         """Return the applied chunks of each shard in `shards` that this peer holds."""
-        known = self._now
+        known = self._now.sets
         return {shard: known[shard] for shard in shards if shard in known}
 
     @property
-    def cold(self) -> ColdRoom:
+    def cold(self) -> ColdSnapshot:
         """The store's cold copies: files of shards that have left memory."""
-        return self._store.cold
+        return self._now.cold
 
     def size_of(self, shard: int) -> int:
         """Return a shard's approximate number of connections."""
@@ -52,3 +82,9 @@ class Holdings:
         The store itself answers, possibly after waiting for a write; this is rarely needed.
         """
         return self._store.retained_for(shard)
+
+    def _seen(self) -> _Snapshot:
+        store, cold = self._store, self._store.cold
+        sets = store.sets(store.shards.tolist())
+        copies = ColdSnapshot(cold.copies, cold.durable, cold.changes)
+        return _Snapshot(store.layout.shards, sets, copies)

@@ -3,14 +3,15 @@
 1. Adjacent updates in the queue are made durable as one group, and so are whole shards: many share
    one wait for the disk. If a group fails, each change is retried alone, so that each gets its own
    success or error. Data is unpacked in the thread, too, because that is too slow for the loop.
-2. A change that holds or drops shards is retried until it succeeds, because later decisions build
-   on it.
+2. A change that holds, drops or divides shards is retried until it succeeds, because later
+   decisions build on it.
 3. The queue is bounded (see `fullness`). The time that the queue will take is estimated from recent
    groups, and the estimate may be wrong, because other processes use the processors, too. Each
    update waits for its whole group, so a group is cut off once unpacking has taken half of
    `Options.group_seconds`; the rest goes back to the front of the queue. An update is dropped
    before its write begins if its sender has stopped waiting, or if it has waited for too long.
-4. An unexpected error ends the writer: `run` raises it.
+4. When the number of shards doubles, they are divided next, whatever waits (see `double`).
+5. An unexpected error ends the writer: `run` raises it.
 
 `swarm.replication.pending_writes` keeps a shard from being dropped while a write to it is queued.
 """
@@ -24,7 +25,7 @@ from concurrent.futures import Executor
 from contextlib import suppress
 from functools import partial
 from itertools import chain
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from giaann_p2p.errors import GiaannError, StoreError, UsageError
 from giaann_p2p.node.options import Options
@@ -47,7 +48,15 @@ from giaann_p2p.swarm.wire.actions import (
 )
 from giaann_p2p.swarm.wire.messages import BUSY
 
-Change = Hold | Drop | Cool | Thaw | Forget | Note | Apply | Adopt | Release | Withdraw
+
+class Double(NamedTuple):
+    """Divide all shards, so that there are so many in the swarm; see `StoreWriter.double`."""
+
+    shards: int
+    then: "Callable[[list[Change]], None]"
+
+
+Change = Hold | Drop | Cool | Thaw | Forget | Note | Apply | Adopt | Release | Withdraw | Double
 """A change to the store."""
 OnStored = Callable[[int, GiaannError | None], None]
 """A function called with a change's number, and with its error, or None once it is stored."""
@@ -128,6 +137,17 @@ class StoreWriter:
             self._wanted[change.number] = wanted
         self._queue.append(change)
         self._count(change, 1)
+        self._idle.clear()
+        self._work.set()
+
+    def double(self, shards: int, then: Callable[[list[Change]], None]) -> None:
+        """Divide all shards as soon as the present group is written.
+
+        `then` is called in the step of the event loop in which that is over. It is given the
+        changes that waited: they were decided for the shards before, so they are void. Only notes
+        stay in the queue.
+        """
+        self._queue.appendleft(Double(shards, then))
         self._idle.clear()
         self._work.set()
 
@@ -217,6 +237,19 @@ class StoreWriter:
             self._told(change.number, error)
         elif isinstance(change, Withdraw) and not change.over:
             self.do(change)
+        elif isinstance(change, Double):
+            change.then(self._void())
+
+    def _void(self) -> list[Change]:
+        """Take everything but notes from the queue."""
+        waiting, self._queue = self._queue, deque[Change]()
+        void = list[Change]()
+        for change in waiting:
+            (self._queue if isinstance(change, Note) else void).append(change)
+        for change in void:
+            self._count(change, -1)
+        self._wanted.clear()
+        return void
 
     def _count(self, change: Change, sign: int) -> None:
         if isinstance(change, Apply):
@@ -245,7 +278,7 @@ class StoreWriter:
         """
         try:
             first = changes[0]
-            if isinstance(first, Hold | Drop):
+            if isinstance(first, Hold | Drop | Double):
                 return self._held(first)
             if isinstance(first, Note):
                 return [self._tried(partial(self._store.note, first.key, first.value))]
@@ -261,10 +294,14 @@ class StoreWriter:
         finally:
             self._holdings.look()
 
-    def _held(self, change: Hold | Drop) -> list[GiaannError | None] | None:
-        do = self._store.hold if isinstance(change, Hold) else self._store.drop
+    def _held(self, change: Hold | Drop | Double) -> list[GiaannError | None] | None:
         try:
-            do(change.shards.tolist())
+            if isinstance(change, Double):
+                self._store.double(change.shards)
+            elif isinstance(change, Hold):
+                self._store.hold(change.shards.tolist())
+            else:
+                self._store.drop(change.shards.tolist())
         except StoreError as error:
             if not self._refused:
                 self._log.warning("the disk refuses a write, trying again: %s", error)

@@ -1,10 +1,10 @@
 """The state that the parts of a storage peer's decisions share, and its view of swarm and store."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Protocol
 
 from giaann_p2p.store.applied import Applied
-from giaann_p2p.store.cold import ColdRoom
+from giaann_p2p.store.cold import Cold
 from giaann_p2p.swarm.members.peers_view import PeersView
 from giaann_p2p.swarm.replication.bulk_calls import BulkCalls
 from giaann_p2p.swarm.replication.delta_checks import DeltaChecks
@@ -19,11 +19,35 @@ from giaann_p2p.swarm.wire.message import Message
 from giaann_p2p.swarm.wire.pending import PendingCalls
 
 
+class HeldCold(Protocol):
+    """Which shards a peer keeps on its disk; `ColdRoom` implements it."""
+
+    @property
+    def copies(self) -> Mapping[int, Cold]:
+        """The cold copies by shard."""
+        ...
+
+    @property
+    def durable(self) -> bool:
+        """Whether cold copies can be kept."""
+        ...
+
+    @property
+    def changes(self) -> int:
+        """A counter that grows whenever `copies` changes."""
+        ...
+
+    @property
+    def nbytes(self) -> int:
+        """The size of all cold copies, in bytes."""
+        ...
+
+
 class Held(Protocol):
     """Read access to a peer's store; `Store` implements it."""
 
     @property
-    def cold(self) -> ColdRoom:
+    def cold(self) -> HeldCold:
         """The cold copies in the store."""
         ...
 

@@ -64,11 +64,12 @@ def lesson(chunk: int, limits: ParcelLimits) -> Update:
     return Update.received(JOB, chunk, ALL, LESSONS.parcel(chunk, ALL), limits)
 
 
-def taught(chunks: Iterable[int]) -> dict[int, int]:
-    """Return the digest of each shard that has learned some chunks."""
+def taught(chunks: Iterable[int], shards: int = LAYOUT.shards) -> dict[int, int]:
+    """Return the digest of each of so many shards that have learned some chunks."""
     store = Store.in_memory(SPEC, LAYOUT)
     store.hold(ALL.tolist())
     store.apply([lesson(chunk, store.limits) for chunk in chunks])
+    store.double(shards)
     return dict(store.digests())
 
 

@@ -18,7 +18,7 @@ from giaann_p2p.errors import GiaannError, UsageError
 from giaann_p2p.net.clock import VirtualLoop
 from giaann_p2p.node.options import Options
 from giaann_p2p.node.replication.holdings import Holdings
-from giaann_p2p.node.replication.store_writer import TOO_LATE, StoreWriter, Wanted
+from giaann_p2p.node.replication.store_writer import TOO_LATE, Change, StoreWriter, Wanted
 from giaann_p2p.sim.lessons import SPEC
 from giaann_p2p.store import journal
 from giaann_p2p.store.applied import Applied
@@ -28,7 +28,7 @@ from giaann_p2p.store.store import Store
 from giaann_p2p.store.transfer import Export, Import
 from giaann_p2p.store.update import Packed, Update
 from giaann_p2p.swarm.replication.retract import Withdraw
-from giaann_p2p.swarm.wire.actions import Adopt, Apply, Drop, Hold, Release
+from giaann_p2p.swarm.wire.actions import Adopt, Apply, Cool, Drop, Hold, Note, Release
 from giaann_p2p.swarm.wire.identity import Identity
 from giaann_p2p.swarm.wire.orphans import Orphans
 from giaann_p2p.swarm.wire.voucher import sealing, vouched
@@ -360,10 +360,78 @@ def test_to_hold_and_to_drop_are_tried_until_they_are_done(
         await desk.store_writer.idle()
         assert desk.told == {1: None}
         assert len(desk.store.shards) == 16
+        disk.fail_at(1, errno.ENOSPC, times=3)
+        divided = asyncio.Event()
+        desk.store_writer.double(2 * LAYOUT.shards, lambda void: divided.set())
+        await asyncio.sleep(0.5)
+        assert not divided.is_set()
+        await desk.store_writer.idle()
+        assert divided.is_set()
+        assert len(desk.store.shards) == 32
 
     play(story, Store.open(disk, SPEC, LAYOUT))
     assert [record.message for record in caplog.records if "trying again" in record.message]
-    assert len(caplog.records) == 1
+    assert len(caplog.records) == 2
+
+
+def test_shards_are_divided_next_and_what_waited_is_void() -> None:
+    async def story(desk: Desk) -> None:
+        writer, void = desk.store_writer, list[list[Change]]()
+        desk.apply(1)
+        await asyncio.sleep(0.01)  # the thread has begun
+        desk.apply(2, wanted=lambda: True)
+        waits = [Hold(ALL), Cool(3, 4, 0.0), Release([])]
+        for change in (Note("key", b"value"), *waits):
+            writer.do(change)
+        writer.double(2 * LAYOUT.shards, void.append)
+        assert len(writer) == 7
+        await writer.idle()
+        ((late, *others),) = void
+        assert isinstance(late, Apply)
+        assert (late.number, others) == (2, waits)
+        assert desk.told == {1: None}
+        assert desk.store.notes["key"] == b"value"
+        assert dict(desk.store.digests()) == taught([1], 2 * LAYOUT.shards)
+        assert (len(writer), writer._updates, writer._nbytes, writer._wanted) == (0, 0, 0, {})
+
+    store = Store.in_memory(SPEC, LAYOUT, retain=True)
+    store.hold(ALL.tolist())
+    play(story, store)
+
+
+def test_what_follows_when_shards_were_divided_is_done_after_it() -> None:
+    async def story(desk: Desk) -> None:
+        more = np.arange(2 * LAYOUT.shards, dtype=np.uint16)
+        desk.store_writer.double(len(more), lambda void: desk.store_writer.do(Hold(more)))
+        await desk.store_writer.idle()
+        assert desk.store.shards.tolist() == more.tolist()
+
+    play(story)
+
+
+def test_what_is_divided_shows_when_it_is_followed() -> None:
+    async def story(desk: Desk) -> None:
+        desk.store_writer.do(Hold(ALL))
+        await desk.store_writer.idle()
+        desk.store.cool(3, 0.0)
+        followed = list[int]()
+
+        def follow(void: list[Change]) -> None:
+            assert desk.store.layout.shards == 2 * LAYOUT.shards
+            followed.append(len(desk.holdings.sets(range(100))))
+            desk.holdings.follow()
+            followed.append(len(desk.holdings.sets(range(100))))
+
+        desk.store_writer.double(2 * LAYOUT.shards, follow)
+        while not followed:
+            assert [*desk.holdings.cold.copies] == [3] or not desk.holdings.cold.copies
+            await asyncio.sleep(0.01)
+        assert followed == [LAYOUT.shards, 2 * LAYOUT.shards]
+        assert [*desk.holdings.cold.copies] == [3, 19]
+        assert (desk.holdings.cold.durable, desk.holdings.cold.changes) == (True, 2)
+        assert desk.holdings.cold.nbytes == desk.store.cold.nbytes > 0
+
+    play(story, Store.open(FakeDisk(), SPEC, LAYOUT))
 
 
 def test_what_the_disk_refuses_is_told_and_may_come_again() -> None:
@@ -489,7 +557,7 @@ def test_a_group_is_what_can_be_unpacked_in_a_moment(seconds: float, groups: int
     play(story, options=Options(group_seconds=seconds), clock=lambda: next(times) / 20)
 
 
-@pytest.mark.parametrize("what", ["apply", "hold", "drop", "adopt", "release", "sets"])
+@pytest.mark.parametrize("what", ["apply", "hold", "drop", "adopt", "release", "sets", "double"])
 def test_a_mistake_ends_it(what: str, monkeypatch: pytest.MonkeyPatch) -> None:
     async def story(desk: Desk) -> None:
         def fails(*_: object) -> None:
@@ -503,18 +571,28 @@ def test_a_mistake_ends_it(what: str, monkeypatch: pytest.MonkeyPatch) -> None:
         elsewhere.hold([3])
         desk.store_writer.do(Adopt(1, arrived(elsewhere, 3)))
         desk.apply(1)
+        if what == "double":
+            desk.store_writer.double(2 * LAYOUT.shards, lambda void: None)
         with pytest.raises(ZeroDivisionError, match="a mistake"):
             await desk.task
 
     play(story)
 
 
-def test_a_store_that_takes_no_writes_any_more_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda desk: desk.apply(1),
+        lambda desk: desk.store_writer.double(2 * LAYOUT.shards, lambda void: None),
+    ],
+    ids=["apply", "double"],
+)
+def test_a_store_that_takes_no_writes_any_more_ends_it(change: Callable[[Desk], None]) -> None:
     async def story(desk: Desk) -> None:
         desk.store_writer.do(Hold(ALL))
         await desk.store_writer.idle()
         desk.store.close()
-        desk.apply(1)
+        change(desk)
         with pytest.raises(UsageError, match="this store is closed"):
             await desk.task
 
