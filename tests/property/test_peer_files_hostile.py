@@ -98,12 +98,12 @@ def _note() -> bytes:
 def test_what_was_known_is_of_shards_that_there_are_or_nothing(data: bytes) -> None:
     known = KnownSets()
     with contextlib.suppress(UsageError):
-        known.restore(data, 8, 60.0)
+        known.restore(data, 8, 8, 60.0)
     assert all(shard < 8 for shard in known.of())
     known.compare({shard: [] for shard in known.of()}, 60.0)
     assert missing_of(known.missing, 8).seen <= 60
     again = KnownSets()
-    again.restore(known.packed(), 8, 60.0)
+    again.restore(known.packed(), 8, 8, 60.0)
     assert again.packed() == known.packed()
 
 

@@ -171,7 +171,8 @@ class StorageNode:
             now := self._clock(),
             secret,
         )
-        restore = partial(core.known.restore, shards=core.replicas.shards, now=now)
+        first, shards = self._manifest.layout.shards, core.replicas.shards
+        restore = partial(core.known.restore, first=first, shards=shards, now=now)
         take_in(restore, self._store.notes.get(known_sets.NOTE), self._log)
         return core
 

@@ -7,6 +7,9 @@ signatures, and it promises nothing: if it ends or needs the room, the learner f
 The senders are not trusted either. A delta is found under its sender's name only, and a holder asks
 for it only if that sender tells it to. Half of the room is for senders with standing and half for
 all others, because a stranger may have any number of names.
+
+When the number of shards doubles, what is carried is forgotten: a learner sends the chunks that are
+on their way to a courier again, recounted (see `PushedChunk.doubled`).
 """
 
 from typing import NamedTuple
@@ -56,10 +59,11 @@ class CarriedDelta:
     def __init__(self, carry: Carry, checks: DeltaChecks, now: float) -> None:
         """Check what can be checked soon: DamagedError for sizes that no delta has."""
         check_sizes(sizes_of(carry.parcel), checks.limits)
-        check_shape(carry.seal, checks.layout)
-        self._made_in = carry.seal.layout(checks.layout)
+        layout = self._layout = checks.layout  # for good: a thread may cut pieces when it grows
+        check_shape(carry.seal, layout)
+        self._made_in = carry.seal.layout(layout)
         self.carry, self.since = carry, now
-        self.shards = unpacked(carry.shards, checks.layout.shards)
+        self.shards = unpacked(carry.shards, layout.shards)
         self.size = carried_size(carry.parcel, carry.seal)
         """Its size in memory, in bytes: an estimate."""
         self._checks = checks
@@ -71,12 +75,12 @@ class CarriedDelta:
             carry = self.carry
             return Piece(carry.job, carry.chunk, carry.shards, carry.parcel, carry.seal)
         delta, tree, homes, rows = self._rows()
-        cover = self._checks.layout.cover(shards, self._made_in)
+        cover = self._layout.cover(shards, self._made_in)
         first, last = homes.searchsorted(cover), homes.searchsorted(cover, side="right")
         taken = [rows[a:b] for a, b in zip(first, last, strict=True) if a < b]
         part = delta.take(np.sort(np.concatenate([*taken, rows[:0]])))
         seal = tree.seal(self.carry.seal.words, cover.tolist())
-        named = packed(shards, self._checks.layout.shards)
+        named = packed(shards, self._layout.shards)
         return Piece(self.carry.job, self.carry.chunk, named, encode(part), seal)
 
     def repack(self) -> None:
@@ -98,9 +102,8 @@ class CarriedDelta:
         return found
 
     def _unpack(self) -> _Unpacked:
-        layout = self._checks.layout
         delta = decode(self.carry.parcel, self._checks.limits)
-        tree = told(delta, self.shards, layout, self.carry.seal)
+        tree = told(delta, self.shards, self._layout, self.carry.seal)
         rows = np.flatnonzero((delta.count > 0) | (delta.lengths > 0))
         homes = self._made_in.shards_of(delta.concept[rows], delta.feature[rows])
         order = np.argsort(homes, kind="stable")
@@ -116,7 +119,6 @@ class CarriedDeltas:
     def __init__(self, checks: DeltaChecks, capacity: int) -> None:
         """Begin with nothing; `capacity` is the memory offered for shards, in bytes."""
         self._checks, self._each = checks, min(MOST_CARRIED, capacity // _PART)
-        self._shards = checks.layout.shards
         self._of: dict[bool, dict[_Key, CarriedDelta]] = {True: {}, False: {}}
         """By whether their senders have standing; the oldest first."""
 
@@ -129,7 +131,6 @@ class CarriedDeltas:
         `stands`: whether the sender has standing. MessageError or DamagedError if it is refused.
         """
         self._checks.check_sender(sender, carry.seal)
-        self._follow()
         new, half = CarriedDelta(carry, self._checks, now), self._of[stands]
         if new.size > self._each:
             raise MessageError(f"{new.size:,} bytes in memory are too many to carry")
@@ -141,18 +142,12 @@ class CarriedDeltas:
 
     def expire(self, now: float) -> None:
         """Repack and forget the deltas that were kept long enough for it."""
-        self._follow()
         for half in self._of.values():
             for key, one in list(half.items()):
                 if now >= one.since + _KEPT:
                     del half[key]
                 elif now >= one.since + _UNPACKED:
                     one.repack()
-
-    def _follow(self) -> None:
-        """Forget all deltas if the number of shards has doubled: their rows lie by those before."""
-        if self._shards != (shards := self._checks.layout.shards):
-            self._shards, self._of = shards, {True: {}, False: {}}
 
     def piece(self, sender: Peer, job: bytes, chunk: int, shards: Shards) -> Piece:
         """Return the rows of some shards of a delta that a sender has carried here.
@@ -161,7 +156,6 @@ class CarriedDeltas:
         """
         key = sender, job, chunk
         found = self._of[True].get(key) or self._of[False].get(key)
-        is_past = self._shards != self._checks.layout.shards
-        if found is None or is_past or not among(shards, found.shards).all():
+        if found is None or not among(shards, found.shards).all():
             raise MessageError("this peer does not carry these rows")
         return found.piece(shards)

@@ -6,7 +6,8 @@ chunks, it is lost. A loss is announced (`Announcement.missing`) and shown by `s
 until the chunks are back, or for `KEEPS` seconds.
 
 The sets are written to the store periodically, because all peers may restart at once. If a chunk is
-learned after the last such note and lost in the restart, the loss goes undetected.
+learned after the last such note and lost in the restart, the loss goes undetected. A note says how
+many shards it counts once they were doubled: a peer may restart with more shards than it noted.
 """
 
 from collections.abc import Iterable, Mapping
@@ -17,8 +18,9 @@ import numpy as np
 
 from giaann_p2p.errors import MessageError, UsageError
 from giaann_p2p.store.applied import Applied
+from giaann_p2p.store.layout import MOST_SHARDS
 from giaann_p2p.swarm.wire.actions import Lost, Note
-from giaann_p2p.swarm.wire.shardset import children, recounted
+from giaann_p2p.swarm.wire.shardset import children, is_doubled, recounted
 
 DAY = 24 * 3600.0
 KEEPS = 30 * DAY
@@ -26,6 +28,7 @@ KEEPS = 30 * DAY
 NOTHING = Lost(np.empty(0, np.uint16), 0, 0.0)
 NOTE = "known"
 """The key of the known sets among a store's notes."""
+_NOTE = "the note of each shard's known chunks cannot be read"
 NOTED_EVERY = 300.0
 """Minimum number of seconds between two notes of the known sets. If no set has grown, it is a day,
 because then only the times at which shards were last seen have changed."""
@@ -36,6 +39,14 @@ _Count = Annotated[int, msgspec.Meta(ge=0, lt=1 << 40)]
 _Noted = list[tuple[bytes, list[tuple[_Count, _Count, _Count]]]]
 """A note: each set of chunks, and for each shard that had it the shard's number, its connections,
 and the time at which it was last seen."""
+
+
+class _Counted(msgspec.Struct):
+    """A note after a doubling."""
+
+    counted: Annotated[int, msgspec.Meta(ge=1, le=MOST_SHARDS)]
+    """The number of shards in the swarm."""
+    sets: _Noted
 
 
 class Was(NamedTuple):
@@ -50,10 +61,12 @@ class Was(NamedTuple):
 class KnownSets:
     """The high watermark of each shard: the largest set of chunks that it was seen with.
 
-    The sets are the store's own objects, so they take little memory.
+    The sets are the store's own objects, so they take little memory. `counted` is the number of
+    shards in the swarm, or 0 while it is the manifest's.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, counted: int = 0) -> None:
+        self._counted = counted
         self._was: dict[int, Was] = {}
         self.missing = NOTHING
         """The shards with lost chunks, by the last comparison."""
@@ -66,20 +79,13 @@ class KnownSets:
         return f"<KnownSets: {len(self._was)} shards, {len(self.missing.shards)} of them missing>"
 
     def doubled(self, before: int, shards: int) -> "KnownSets":
-        """Return the known sets of so many shards, divided from the shards before.
-
-        A note of them is due at once, because a note does not say in how many shards it counts.
-        """
-        new, parts = KnownSets(), shards // before
-        for shard, was in self._was.items():
-            for at, child in enumerate(children([shard], before, shards)):
-                rest = at < was.connections % parts  # so that no connection is lost or added
-                new._was[child] = was._replace(connections=was.connections // parts + rest)
-        new.changes = self.changes
+        """Return the known sets of so many shards, divided from the shards before."""
+        new = KnownSets(shards)
+        new._was, new.changes = _divided(self._was, before, shards), self.changes
         if self.missing is not NOTHING:
             lost = recounted(self.missing.shards, before, shards)
             new.missing, new.changes = self.missing._replace(shards=lost), self.changes + 1
-        new._has_grown, new._noted_at = True, float("-inf")
+        new._has_grown, new._noted_at = self._has_grown, self._noted_at
         return new
 
     def saw(self, shard: int, chunks: Applied, connections: int, now: float) -> None:
@@ -129,17 +135,25 @@ class KnownSets:
                 left -= len(chunks)
                 of = [(n, self._was[n].connections, int(self._was[n].seen)) for n in shards]
                 found.append((chunks, of))
-        return msgspec.msgpack.encode(found)
+        return msgspec.msgpack.encode(_Counted(self._counted, found) if self._counted else found)
 
-    def restore(self, data: bytes, shards: int, now: float) -> None:
+    def restore(self, data: bytes, first: int, shards: int, now: float) -> None:
         """Restore the known sets that `packed` encoded in an earlier run.
 
-        Raises UsageError if they cannot be read.
+        There are `shards` in the swarm now, and were `first` by the manifest. Raises UsageError if
+        the sets cannot be read.
         """
-        for chunks, of in _unpacked(data):
-            for shard, connections, seen in of:
-                if shard < shards:
-                    self._was[shard] = Was(chunks, connections, min(float(seen), now))
+        counted, found = _unpacked(data)
+        before = counted or first
+        if not is_doubled(shards, before):
+            raise UsageError(f"{_NOTE}: it counts {before} shards")
+        was = {
+            shard: Was(chunks, connections, min(float(seen), now))
+            for chunks, of in found
+            for shard, connections, seen in of
+            if shard < before
+        }
+        self._was.update(_divided(was, before, shards))
 
     def _has(self, shard: int, sets: Iterable[Applied]) -> bool:
         left = self._was[shard].chunks
@@ -157,9 +171,21 @@ class KnownSets:
         return Lost(np.array(shards, np.uint16), connections, max(one.seen for one in was))
 
 
-def _unpacked(data: bytes) -> list[tuple[Applied, list[tuple[int, int, int]]]]:
+def _divided(was: Mapping[int, Was], before: int, shards: int) -> dict[int, Was]:
+    """Return what is known of the parts into which shards were divided; none is lost or added."""
+    parts, found = shards // before, dict[int, Was]()
+    for shard, one in was.items():
+        for at, child in enumerate(children([shard], before, shards)):
+            connections = one.connections // parts + (at < one.connections % parts)
+            found[child] = one._replace(connections=connections)
+    return found
+
+
+def _unpacked(data: bytes) -> tuple[int, list[tuple[Applied, list[tuple[int, int, int]]]]]:
+    """Return the number of shards that a note counts, 0 for the manifest's, and its sets."""
     try:
-        found = msgspec.msgpack.decode(data, type=_Noted)
-        return [(Applied.received(chunks), of) for chunks, of in found]
+        note: _Noted | _Counted = msgspec.msgpack.decode(data, type=_Noted | _Counted)
+        counted, sets = (note.counted, note.sets) if isinstance(note, _Counted) else (0, note)
+        return counted, [(Applied.received(chunks), of) for chunks, of in sets]
     except (msgspec.MsgspecError, MessageError, RecursionError) as error:
-        raise UsageError(f"the note of each shard's known chunks cannot be read: {error}") from None
+        raise UsageError(f"{_NOTE}: {error}") from None

@@ -17,7 +17,8 @@ class LossWatch:
     """One storage peer's checks for lost chunks. `known.missing` has the losses found."""
 
     def __init__(self, shared: Shared, readiness: Readiness) -> None:
-        self.known = KnownSets()
+        rules = shared.rules
+        self.known = KnownSets(0 if rules.shards == rules.first_shards else rules.shards)
         self._replicas, self._others, self._held = shared.replicas, shared.others, shared.held
         self._readiness, self._looked_at = readiness, shared.begun
 

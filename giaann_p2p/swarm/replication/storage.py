@@ -235,6 +235,8 @@ class StoragePeer:
         self._anti_entropy.hurry(peer, now)
 
     def _placed(self, now: float) -> list[Action]:
+        if self._others.rules.shards != self.replicas.shards:
+            return []  # owners of other shards than these: the store has yet to be divided
         standing = self._others.standing_members(now)
         if self._looked_at == (seen := (self._others.version(now), self.leaving, standing)):
             return []

@@ -13,7 +13,7 @@ from giaann_p2p.store.codec.parcel import Limits
 from giaann_p2p.store.layout import Shards
 from giaann_p2p.store.seal import UNSEALED, Tree
 from giaann_p2p.store.seal import told as tree_of
-from giaann_p2p.store.update import Update
+from giaann_p2p.store.update import Update, anything
 from giaann_p2p.swarm.replication import carried_deltas as module
 from giaann_p2p.swarm.replication.answers import Answers
 from giaann_p2p.swarm.replication.carried_deltas import CarriedDeltas
@@ -317,6 +317,18 @@ def test_other_rows_than_were_signed_are_not_passed_on() -> None:
     piece = kept.piece(AUTHOR, JOB, 1, WHOLE[:3])  # its courier checks no signature
     with pytest.raises(MessageError, match="did not sign"):
         CHECKS.check(Update.received(JOB, 1, WHOLE[:3], piece.parcel, LIMITS, piece.seal))
+
+
+def test_pieces_are_cut_in_the_shards_of_the_delta_although_these_are_divided_meanwhile() -> None:
+    """A thread may cut one for a question that came before."""
+    rules = [Rules(SHARDS)]
+    kept = CarriedDeltas(DeltaChecks(SPEC, lambda: rules[0], anything), 1 << 30)
+    keep(kept, 3)
+    rules[0] = Rules(4 * SHARDS, founding_shards=SHARDS)
+    piece = kept.piece(A, JOB, 3, shards(0, 2))
+    assert piece.shards == packed(shards(0, 2), SHARDS)
+    assert piece.parcel == LESSONS.parcel(3, shards(0, 2))
+    assert piece.seal == sealed(JOB, 3)(shards(0, 2))
 
 
 # At a storage peer.

@@ -70,7 +70,7 @@ def test_what_was_long_ago_is_forgotten() -> None:
 
 def _restored(data: bytes, now: float = NOW + 60) -> KnownSets:
     known = KnownSets()
-    known.restore(data, SHARDS, now)
+    known.restore(data, SHARDS, SHARDS, now)
     return known
 
 
@@ -127,7 +127,7 @@ def test_a_note_is_bounded_and_keeps_what_most_shards_have(
 def test_a_note_that_cannot_be_read_says_so_and_changes_nothing(found: bytes) -> None:
     known = _known()
     with pytest.raises(UsageError, match="note of each shard's known chunks"):
-        known.restore(found, SHARDS, NOW)
+        known.restore(found, SHARDS, SHARDS, NOW)
     assert known.packed() == _known().packed()
 
 
