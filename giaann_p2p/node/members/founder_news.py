@@ -143,8 +143,8 @@ class EditionNews(FounderNews):
 
     @property
     def number(self) -> int:
-        """The number of this peer's edition."""
-        return self._gate.editions.number
+        """The number of this peer's edition, also while it divides its shards by it."""
+        return self._gate.newest_edition
 
     def announced(self, said: Announcement) -> int:
         """Return the number of another peer's edition."""
@@ -155,12 +155,14 @@ class EditionNews(FounderNews):
         return AskEdition(self.number)
 
     def learned(self, answer: Message) -> str:
-        """Adopt a newer edition; return its number of replicas."""
+        """Adopt a newer edition; return its number of replicas, or that it divides shards."""
         if not isinstance(answer, EditionIs) or not answer.edition:
             return ""
-        if self._gate.learn_edition(answer.edition):
-            return f"{self._gate.rules().replicas} replicas of each shard"
-        return ""
+        if not self._gate.learn_edition(answer.edition):
+            return ""
+        rules = self._gate.rules()
+        has_effect = rules.edition == self.number
+        return f"{rules.replicas} replicas of each shard" if has_effect else "more shards"
 
 
 def _turn(me: Peer, peer: Peer) -> bytes:

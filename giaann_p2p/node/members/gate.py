@@ -100,6 +100,12 @@ class Gate:
         """Return the swarm's rules by the newest edition that this peer knows."""
         return self.editions.rules
 
+    @property
+    def newest_edition(self) -> int:
+        """Number of the newest edition here; it may wait until this peer has divided its shards."""
+        waits = self._dividing
+        return self.editions.number_of(waits) if waits else self.editions.number
+
     def list_records(self, listed: Callable[[AskRecords | AskPulses], Message]) -> None:
         """Answer requests for the records in the directory with `listed` from now on."""
         self._listed = listed

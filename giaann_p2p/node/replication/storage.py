@@ -6,6 +6,10 @@
 2. An update is acknowledged once it is on the disk, and only once.
 3. The peer refuses requests beyond its bounds, with a reason, and stays up. An unexpected error
    ends the peer: `run` raises it, and nothing is left running.
+4. An edition with more shards has the store writer divide them. When it has, everything that counts
+   shards follows in one step of the event loop: the edition takes effect, and the decisions, the
+   snapshot of the store and the answers are of the shards after that. What the decisions before
+   ordered or asked is void, except for their replies to pushes.
 """
 
 import asyncio
@@ -15,8 +19,9 @@ from contextlib import suppress
 from functools import partial
 
 import msgspec
+import numpy as np
 
-from giaann_p2p.errors import GiaannError, StoreFull
+from giaann_p2p.errors import GiaannError, StoreError, StoreFull, UsageError
 from giaann_p2p.node.counters import Counters
 from giaann_p2p.node.lifetime import Part
 from giaann_p2p.node.members.context import Context
@@ -32,6 +37,7 @@ from giaann_p2p.swarm.members import standing
 from giaann_p2p.swarm.members.capacity import Room
 from giaann_p2p.swarm.members.standing import Standing
 from giaann_p2p.swarm.replication import known_sets
+from giaann_p2p.swarm.replication.answers import DIVIDING
 from giaann_p2p.swarm.replication.delta_checks import DeltaChecks
 from giaann_p2p.swarm.replication.retract import Withdraw
 from giaann_p2p.swarm.replication.settings import Settings
@@ -43,6 +49,8 @@ from giaann_p2p.swarm.wire.actions import (
     Announce,
     Apply,
     Call,
+    Drop,
+    Hold,
     Leave,
     Reply,
     TakeFingerprints,
@@ -67,6 +75,7 @@ class StorageNode:
         self.counters = Counters()
         self._manifest, self._clock, self._log = context.manifest, context.clock, context.log
         self._options, self.gate = context.options, context.gate
+        _divide(store, self.gate.rules().shards)
         self._store, self._holdings = store, Holdings(store)
         self._capacity, self._settings = capacity, settings or Settings()
         self._threads = ThreadPoolExecutor(self._options.threads, "giaann-answers")
@@ -85,7 +94,7 @@ class StorageNode:
         self._orphans = Orphans()
         self.answering = Answering(
             store,
-            self._state_of,
+            self.core.replicas.state,
             self._threads,
             self._options,
             self.me,
@@ -93,6 +102,7 @@ class StorageNode:
             self.core.carried,
         )
         self.gate.on_change(self._withdraw)
+        self.gate.on_division(self._divide)
         self.reception = Reception(
             self.gate,
             self.answering,
@@ -227,12 +237,12 @@ class StorageNode:
     # Events, and the actions that follow from them.
 
     def _do(self, actions: Sequence[Action]) -> None:
-        """Carry out actions."""
+        """Carry out actions that the present decisions ordered."""
         for action in actions:
             if isinstance(action, Call) and action.peer == self.me:
-                self.member.life.start(self._ask_itself(action))
+                self.member.life.start(self._ask_itself(self.core, action))
             elif isinstance(action, Call):
-                self.calls.start(action, partial(self._answered, action.number))
+                self.calls.start(action, partial(self._answered, self.core, action.number))
             elif isinstance(action, Reply):
                 self.reception.reply(action)
             elif isinstance(action, Announce):
@@ -243,23 +253,29 @@ class StorageNode:
                 self.counters.repairs += _repairs(action)
                 self.store_writer.do(action, self._wanted(action))
             elif isinstance(action, TakeFingerprints):
-                self.member.life.start(self._weigh(action))
+                self.member.life.start(self._weigh(self.core, action))
 
-    async def _ask_itself(self, call: Call) -> None:
+    async def _ask_itself(self, core: StoragePeer, call: Call) -> None:
         """Answer a call to this peer: for its own rows of a delta that it carries."""
-        answer = None
+        answer: Message | None = None
         with suppress(TimeoutError):
             async with asyncio.timeout(call.timeout):
-                answer = await self.answering.to(call.message)
-        self._answered(call.number, answer)
+                is_past = core is not self.core
+                answer = DIVIDING if is_past else await self.answering.to(call.message)
+        self._answered(core, call.number, answer)
 
-    async def _weigh(self, action: TakeFingerprints) -> None:
+    async def _weigh(self, core: StoragePeer, action: TakeFingerprints) -> None:
         work = partial(weighed, self._store, action.shards.tolist(), action.salt)
         weights = await asyncio.get_running_loop().run_in_executor(self._threads, work)
-        self._do(self.core.weighed(action.number, weights, self._clock()))
+        if core.replicas.shards == self._store.layout.shards:  # else they may be of halves
+            self._do(core.weighed(action.number, weights, self._clock()))
 
-    def _answered(self, number: int, answer: Message | None) -> None:
-        self._do(self.core.answered(number, answer, self._clock()))
+    def _answered(self, core: StoragePeer, number: int, answer: Message | None) -> None:
+        actions = core.answered(number, answer, self._clock())
+        if core is self.core:
+            self._do(actions)
+        else:
+            self._reply(core, actions)
 
     def _stored(self, number: int, error: GiaannError | None) -> None:
         if isinstance(error, StoreFull):
@@ -269,8 +285,40 @@ class StorageNode:
     def _restarted(self, peer: Peer) -> None:
         self.core.restarted(peer)
 
-    def _state_of(self, shard: int) -> ReplicaState:
-        return self.core.replicas.state(shard)
+    def _divide(self, shards: int, then: Callable[[], None]) -> None:
+        """Divide the shards so that there are so many; `then` lets their edition take effect."""
+        self._log.info("dividing the shards: the swarm gets %d of them", shards)
+        self.store_writer.double(shards, partial(self._follow, then))
+
+    def _follow(self, then: Callable[[], None], void: Sequence[Change]) -> None:
+        """Follow the store, which has divided its shards; `void` are the changes that waited.
+
+        Shards that were to be held or dropped still are.
+        """
+        past = self.core
+        self._reply(past, void)
+        then()
+        self._holdings.follow()
+        self.core = past.doubled()
+        replicas, here = self.core.replicas, self._store.shards
+        self.answering.follow(replicas.state, self.core.carried)
+        lacking, spare = np.setdiff1d(replicas.held, here), np.setdiff1d(here, replicas.held)
+        self._do([change for change in (Hold(lacking), Drop(spare)) if len(change.shards)])
+        if any(isinstance(change, Withdraw) for change in void):
+            self._withdraw()
+        self._log.info("divided the shards: %d of %d are here", len(replicas.held), replicas.shards)
+
+    def _reply(self, past: StoragePeer, actions: Sequence[Action | Change]) -> None:
+        """Carry out what still counts of the actions of past decisions: their replies to pushes.
+
+        An update is not written any more; its author is told to push it again.
+        """
+        for action in actions:
+            if isinstance(action, Reply):
+                self.reception.reply(action)
+            elif isinstance(action, Apply) and action.ticket is not None:
+                error = StoreError(DIVIDING.reason)
+                self._reply(past, past.stored(action.number, error, self._clock()))
 
     def _withdraw(self) -> None:
         """Withdraw the chunks on the founder's list, and search for others by disowned authors."""
@@ -349,6 +397,21 @@ class StorageNode:
         if told != self._told:
             self._told = told
             self._log.info(told)
+
+
+def _divide(store: Store, shards: int) -> None:
+    """Divide the shards of a store if those of the swarm were divided since it was open.
+
+    UsageError if the store has more shards than the edition says that this peer has saved.
+    """
+    if store.layout.shards > shards:
+        raise UsageError(
+            f"the store has {store.layout.shards} shards, but the swarm's rules that this peer"
+            f" knows have {shards}: the file `edition` in its data folder is missing, or older than"
+            " the store. Copy that file from the data folder of another peer of this swarm: the"
+            " founder has signed it, so any peer's will do"
+        )
+    store.double(shards)
 
 
 def _repairs(change: Change) -> int:

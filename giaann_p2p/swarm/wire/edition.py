@@ -180,6 +180,10 @@ class Editions:
         """Return whether a valid edition has more shards than there are now."""
         return self.shards_of(data) > self.rules.shards
 
+    def number_of(self, data: bytes) -> int:
+        """Return the number of a valid edition."""
+        return Edition.read(data, self._manifest).number
+
     def shards_of(self, data: bytes) -> int:
         """Return the number of shards of a valid edition."""
         return rules_of(self._manifest, Edition.read(data, self._manifest)).shards

@@ -23,7 +23,7 @@ from giaann_p2p.node.members.lookout import Lookout
 from giaann_p2p.node.options import Options
 from giaann_p2p.node.reading.reader import RowReader
 from giaann_p2p.node.replication.storage import StorageNode
-from giaann_p2p.sim.lessons import SPEC, Lessons
+from giaann_p2p.sim.lessons import SPEC, Lessons, lessons_of
 from giaann_p2p.store.budget import Budget
 from giaann_p2p.store.codec.parcel import Limits as ParcelLimits
 from giaann_p2p.store.disk.fake_disk import FakeDisk
@@ -32,7 +32,7 @@ from giaann_p2p.store.store import Store
 from giaann_p2p.store.update import Update
 from giaann_p2p.swarm.members.peers_view import PeersView
 from giaann_p2p.swarm.replication.settings import Settings
-from giaann_p2p.swarm.wire.edition import rules_of
+from giaann_p2p.swarm.wire.edition import Editions
 from giaann_p2p.swarm.wire.identity import Identity
 from giaann_p2p.swarm.wire.manifest import Manifest
 from giaann_p2p.swarm.wire.messages import Push
@@ -82,6 +82,8 @@ class House:
         self.me = self.identity.peer
         self.disk = FakeDisk()
         self.error: BaseException | None = None
+        self.edition = b""
+        """The edition of the swarm's rules in its folder."""
         self.skew = 0.0
         """By how much its clock is wrong when it begins."""
         self.acquaintances: Path | None = None
@@ -98,12 +100,14 @@ class House:
             )
         self.transport = self.town.transport(self.me)
         clock = Clock(lambda: EPOCH + self.skew + loop.time(), loop.time)
+        gate = Gate(MANIFEST, self.transport, clock=clock, keep_edition=self._keep_edition)
+        gate.recall_edition(self.edition)
         context = Context(
             identity=self.identity,
             manifest=MANIFEST,
             transport=self.transport,
             board=self.town.board.view(self.me),
-            gate=Gate(MANIFEST, self.transport, clock=clock),
+            gate=gate,
             clock=clock,
             addresses=lambda: [f"/ip4/10.0.0.{self.number}/tcp/4100/p2p/x"],
             acquaintances=Acquaintances(self.acquaintances) if self.acquaintances else None,
@@ -115,6 +119,9 @@ class House:
             context, self.store, capacity=self.town.capacity, settings=self.settings
         )
         self.task = loop.create_task(self._live())
+
+    def _keep_edition(self, edition: bytes) -> None:
+        self.edition = edition
 
     async def _live(self) -> None:
         try:
@@ -212,7 +219,10 @@ class Town:
     def settled(self) -> bool:
         """Tell whether each shard is ready where it should be, and nowhere else."""
         replicas = min(3, len(self.alive))
-        counts = np.zeros(LAYOUT.shards, int)
+        shards = {house.node.core.replicas.shards for house in self.alive}
+        if len(shards) > 1:
+            return False
+        counts = np.zeros(*shards, int)
         for house in self.alive:
             if not house.node.ready:
                 return False
@@ -225,7 +235,8 @@ class Town:
 
     def holds_what(self, chunks: Iterable[int]) -> bool:
         """Tell whether every replica has exactly what some chunks come to."""
-        wanted = taught(chunks)
+        shards = max(house.store.layout.shards for house in self.alive)
+        wanted = taught(chunks, shards)
         return all(found == {shard: wanted[shard] for shard in found} for found in self.digests())
 
     async def close(self) -> None:
@@ -248,7 +259,8 @@ class Client:
         loop = asyncio.get_running_loop()
         self.clock = Clock(lambda: EPOCH + loop.time(), loop.time)
         self.transport = town.transport(self.me)
-        around = PeersView(self.me, MANIFEST.swarm_id, lambda: rules_of(MANIFEST, None))
+        self.editions = Editions(MANIFEST)
+        around = PeersView(self.me, MANIFEST.swarm_id, lambda: self.editions.rules)
         self.lookout = Lookout(
             town.board.view(self.me),
             around,
@@ -270,8 +282,8 @@ class Client:
 
     async def push(self, chunk: int) -> None:
         await self.lookout.whole.wait()
-        cut, tree = partial(LESSONS.parcel, chunk), LESSONS.tree(chunk)
-        await self.pusher.push(JOB, chunk, cut, tree)
+        lessons = lessons_of(self.editions.rules.layout)
+        await self.pusher.push(JOB, chunk, partial(lessons.parcel, chunk), lessons.tree(chunk))
         self.committed.append(chunk)
 
     async def push_all(self, chunks: Iterable[int], at_once: int = 3) -> None:

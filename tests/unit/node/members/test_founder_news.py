@@ -175,3 +175,24 @@ def test_a_newer_edition_is_fetched_once_from_who_has_it(answer: Message | None)
         assert around.asked[2:] == [(B.peer, 2)]
 
     run(main())
+
+
+def test_an_edition_by_which_a_peer_divides_its_shards_is_not_fetched_again(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.INFO)
+
+    async def main() -> None:
+        shards = 2 * CLOSED.layout.shards
+        doubled = Edition.signed(FOUNDER, CLOSED.swarm_id, 2, 5, shards=shards).to_bytes()
+        around, done = Around({A.peer: 2}, {A.peer: EditionIs(doubled)}), []
+        around.gate.on_division(lambda shards, then: done.append(then))
+        for _ in range(3):
+            await around.editions.look()
+        assert (around.asked, around.gate.rules().edition) == ([(A.peer, 0)], 0)
+        done.pop()()
+        await around.editions.look()
+        assert (len(around.asked), around.gate.rules().edition) == (1, 2)
+
+    run(main())
+    assert caplog.messages == ["received edition 2: more shards"]

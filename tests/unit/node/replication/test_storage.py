@@ -466,10 +466,10 @@ def test_a_peer_does_not_wait_for_ever_for_what_it_carries_itself(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     async def story(town: Town) -> None:
-        node, answers = town.add().node, list[tuple[int, Message | None]]()
+        node, answers = town.add().node, list[tuple[object, int, Message | None]]()
         monkeypatch.setattr(node, "_answered", lambda *answer: answers.append(answer))
         monkeypatch.setattr(node.answering, "to", lambda question: asyncio.Event().wait())
-        await node._ask_itself(Call(7, node.me, LearnAck(), 2.0))
-        assert answers == [(7, None)]
+        await node._ask_itself(node.core, Call(7, node.me, LearnAck(), 2.0))
+        assert answers == [(node.core, 7, None)]
 
     play(story)
