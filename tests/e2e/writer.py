@@ -120,7 +120,8 @@ class Writer:
     async def _push(self, job: bytes, chunk: int, number: int) -> None:
         self._pushed[number] += 1
         began = _now()
-        await self._pusher.push(job, chunk, self.wiki.cut(number), self.wiki.tree(number))
+        shards = self.visiting.manifest.layout.shards
+        await self._pusher.push(job, chunk, self.wiki.cut(number), self.wiki.tree(number), shards)
         self.figures.pushes.append(Took(began, _now() - began))
         self.wiki.committed(job, chunk, number)
         self._committed[number] += 1
