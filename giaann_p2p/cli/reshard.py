@@ -50,30 +50,43 @@ def reshard(
             show_default="as now",
         ),
     ] = 0,
+    shards: Annotated[
+        int,
+        typer.Option(
+            "--shards",
+            metavar="N",
+            min=0,
+            help="Number of shards: that of now, doubled once or twice.",
+            show_default="as now",
+        ),
+    ] = 0,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only show what would change, and what would move.")
     ] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Raise the number of replicas, or the size of chunks, while the swarm runs.
+    """Raise the number of replicas or shards, or the size of chunks, while the swarm runs.
 
-    Only the founder can do this, and nobody can take it back. Nothing is moved away:
-    further peers fetch what they are to own. A peer that is away learns of it when it
-    returns. If no number is new, the newest edition is sent to all peers again.
+    Only the founder can do this, and nobody can take it back. Further replicas are
+    fetched by the peers that are to own them; each peer divides its shards by itself. A
+    peer that is away learns of it when it returns. If no number is new, the newest
+    edition is sent to all peers again.
     """
     from giaann_p2p.node.members.membership import TokenIssuer
 
-    run = _Reshard(TokenIssuer(data_dir), replicas, chunk, as_json=as_json)
+    run = _Reshard(TokenIssuer(data_dir), replicas, chunk, shards, as_json=as_json)
     asyncio.run(run.carry_out(join, dry_run=dry_run, asks=not yes))
 
 
 class _Reshard:
     """One run of `giaann reshard`: its plan, and its report."""
 
-    def __init__(self, giver: "TokenIssuer", replicas: int, chunk: int, *, as_json: bool) -> None:
+    def __init__(
+        self, giver: "TokenIssuer", replicas: int, chunk: int, shards: int, *, as_json: bool
+    ) -> None:
         self._giver, self._as_json = giver, as_json
-        self._replicas, self._chunk = replicas, chunk
+        self._wanted = replicas, chunk, shards
 
     async def carry_out(self, join: str, *, dry_run: bool, asks: bool) -> None:
         """Show the plan, ask, sign and send the edition; typer.Exit if no peer was reached."""
@@ -85,7 +98,7 @@ class _Reshard:
             await session.join_dht()  # all peers are to hear of it
             self._catch_up(session)
             before = after = self._giver.editions.rules
-            edition = self._giver.next_edition(self._replicas, self._chunk)
+            edition = self._giver.next_edition(*self._wanted)
             if edition is not None:
                 after = rules_of(self._giver.manifest, edition)
             self._check(session, before, after)
@@ -132,7 +145,7 @@ class _Reshard:
         if not edition:
             raise UsageError(
                 "nothing would change, and there is no edition yet that could be sent again; "
-                "--replicas and --chunk say what to raise"
+                "--replicas, --chunk and --shards say what to raise"
             )
         heard, peers = await spread(session, EditionIs(edition))
         number = self._giver.editions.number
@@ -149,6 +162,9 @@ class _Reshard:
             "replicas": {"before": before.replicas, "after": after.replicas},
             "quorum": {"before": before.quorum, "after": after.quorum},
             "chunk": {"before": before.chunk, "after": after.chunk},
+            "shards": {"before": before.shards, "after": after.shards},
+            "mean_shard": {"before": plan.before.mean, "after": plan.after.mean},
+            "largest_shard": {"before": plan.before.largest, "after": plan.after.largest},
             "copied": plan.gained,
             "bytes": plan.nbytes,
             "full": {name_of(one.peer): round(one.share, 3) for one in plan.filled},
@@ -169,21 +185,31 @@ def _shown(before: "Rules", after: "Rules", plan: "ReshardPlan") -> Iterator[str
     """Yield lines that say what would change and move."""
     if before.chunk != after.chunk:
         yield f"sentences in a chunk of a new text: {before.chunk:,} now, {after.chunk:,} then"
-    if before.replicas == after.replicas:
-        return
-    yield f"replicas of each shard: {before.replicas} now, {after.replicas} then"
+    if before.shards != after.shards:
+        yield f"shards: {before.shards:,} now, {after.shards:,} then; peers divide those they hold"
+        mean, largest = zip(plan.before, plan.after, strict=True)
+        yield f"bytes of a shard, about: {_now_and_then(mean)}"
+        yield f"bytes of a shard where they are largest, about: {_now_and_then(largest)}"
+    if before.replicas != after.replicas:
+        yield f"replicas of each shard: {before.replicas} now, {after.replicas} then"
     if before.quorum != after.quorum:
         yield f"replicas that make an update count: {before.quorum} now, {after.quorum} then"
-    yield (
-        f"peers would fetch {plan.gained:,} replicas of shards, about "
-        f"{readable_bytes(plan.nbytes)} in memory; less on the wire"
-    )
+    if plan.gained:
+        yield (
+            f"peers would fetch {plan.gained:,} replicas of shards, about "
+            f"{readable_bytes(plan.nbytes)} in memory; less on the wire"
+        )
     if plan.filled:
         some = ", ".join(
             f"{name_of(one.peer)} at {one.share:.0%}" for one in plan.filled[:_MOST_NAMED]
         )
         more = len(plan.filled) - _MOST_NAMED
         yield f"little room is left then: {some}" + (f" and {more} more" if more > 0 else "")
+
+
+def _now_and_then(sizes: tuple[int, int]) -> str:
+    now, then = sizes
+    return f"{readable_bytes(now)} now, {readable_bytes(then)} then"
 
 
 def _ask() -> None:

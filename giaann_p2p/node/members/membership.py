@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from itertools import islice
 from pathlib import Path
 
-from giaann_p2p.errors import DiskError, NotAdmitted, TokenError, UsageError
+from giaann_p2p.errors import DiskError, EditionError, NotAdmitted, TokenError, UsageError
 from giaann_p2p.net.hive.key_file import open_key_file
 from giaann_p2p.node.members.token_text import MOST_TEXT, text_of
 from giaann_p2p.store.disk.small_file import read_whole, write_whole
@@ -20,6 +20,7 @@ from giaann_p2p.swarm.wire.edition import MOST_BYTES as MOST_EDITION
 from giaann_p2p.swarm.wire.edition import Edition, Editions
 from giaann_p2p.swarm.wire.identity import Identity, Peer, name_of, to_text
 from giaann_p2p.swarm.wire.manifest import Manifest
+from giaann_p2p.swarm.wire.record import MOST_AHEAD
 from giaann_p2p.swarm.wire.revoked import MOST_BYTES as MOST_REVOKED
 from giaann_p2p.swarm.wire.revoked import Revoked
 from giaann_p2p.swarm.wire.token import EVERY, Rights, Token, founded
@@ -208,18 +209,28 @@ class TokenIssuer:
             found.learn(kept)
         return found
 
-    def next_edition(self, replicas: int = 0, chunk: int = 0) -> Edition | None:
-        """Return the next edition, with so many replicas and sentences in a chunk; 0: as now.
+    def next_edition(self, replicas: int = 0, chunk: int = 0, shards: int = 0) -> Edition | None:
+        """Return the next edition, with so many replicas, sentences in a chunk, and shards.
 
-        It is signed and not saved; None if nothing would change. EditionError if a number would
-        be taken back, or is too large. Only the founder can sign.
+        0 is for what stays as it is. The edition is signed and not saved; None if nothing would
+        change. EditionError if a number would be taken back, or is too large. Only the founder can
+        sign.
         """
         now = self.editions
         replicas = 0 if replicas == now.rules.replicas else replicas
         chunk = 0 if chunk == now.rules.chunk else chunk
-        if not replicas and not chunk:
+        shards = 0 if shards == now.rules.shards else shards
+        if not (replicas or chunk or shards):
             return None
-        return now.next(self._signing(_RESHARD), replicas, chunk)
+        edition = now.next(self._signing(_RESHARD), replicas, chunk, shards)
+        if shards > MOST_AHEAD * now.rules.shards:
+            raise EditionError(
+                f"{shards:,} shards are more than {MOST_AHEAD} times the {now.rules.shards:,} of "
+                "now: peers that know the edition before would not see what others hold. Take "
+                f"{MOST_AHEAD * now.rules.shards:,} first, and more when all peers have learned "
+                "that edition"
+            )
+        return edition
 
     @property
     def list(self) -> Revoked:

@@ -46,6 +46,7 @@ from giaann_p2p.model.sequence import Ids, Ints
 from giaann_p2p.store.layout import MOST_SHARDS, Shards
 from giaann_p2p.swarm.wire.identity import PEER_BYTES, Peer
 from giaann_p2p.swarm.wire.record import MOST_CAPACITY
+from giaann_p2p.swarm.wire.shardset import recounted
 
 Owners = npt.NDArray[np.uint16]
 """Owners of shards, as indices into the ascending list of peers."""
@@ -159,10 +160,13 @@ class Placement:
         return owned[ends[at] : ends[at + 1]]
 
     def moves(self, other: "Placement") -> dict[Peer, Moved]:
-        """Return what each peer gains and loses when `other` replaces this placement."""
-        found = {}
+        """Return what each peer gains and loses when `other` replaces this placement.
+
+        If `other` has more shards, a peer has the children of the shards that it owns.
+        """
+        found, (count, then) = {}, (len(self.owner_matrix), len(other.owner_matrix))
         for peer in sorted({*self.peers, *other.peers}):
-            before, after = self.shards_of(peer), other.shards_of(peer)
+            before, after = recounted(self.shards_of(peer), count, then), other.shards_of(peer)
             if not np.array_equal(before, after):
                 gains = np.setdiff1d(after, before, assume_unique=True)
                 loses = np.setdiff1d(before, after, assume_unique=True)

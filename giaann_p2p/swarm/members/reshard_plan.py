@@ -1,7 +1,8 @@
 """Estimates the replicas and bytes that a founder's change of the rules would move.
 
 Nobody knows the size of each shard. So a shard counts as large as the mean shard of the peers that
-serve it, by what their records say that they use.
+serve it, by what their records say that they use. The children into which it is divided share it
+equally.
 """
 
 from collections.abc import Sequence
@@ -10,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from giaann_p2p.swarm.members.overview import Overview
-from giaann_p2p.swarm.members.placement import Placement
+from giaann_p2p.swarm.members.placement import Floats, Placement
 from giaann_p2p.swarm.wire.identity import Peer
 
 _FULL = 0.9
@@ -25,8 +26,15 @@ class Filled(NamedTuple):
     """The share of its capacity that it would use."""
 
 
+class ShardSizes(NamedTuple):
+    """Estimated sizes of a swarm's shards, in bytes of memory."""
+
+    mean: int
+    largest: int
+
+
 class ReshardPlan(NamedTuple):
-    """The replicas and bytes that a change of placement would move."""
+    """The replicas and bytes that a change of placement would move, and the sizes of shards."""
 
     gained: int
     """Number of replicas of shards that peers would fetch."""
@@ -34,25 +42,33 @@ class ReshardPlan(NamedTuple):
     """Bytes of memory that the further replicas would take at all peers together."""
     filled: Sequence[Filled]
     """The peers that would have little room left, fullest first."""
+    before: ShardSizes
+    after: ShardSizes
 
 
 def plan_of(before: Placement, after: Placement, found: Overview) -> ReshardPlan:
     """Return what would move from a placement to another; `found` has what peers use and hold."""
     sizes = _sizes(before, found)
+    times = len(after.owner_matrix) // len(sizes)
+    then = np.tile(sizes, times) / times  # shard s of N becomes s, s + N and so on
     seen = {one.peer: one for one in found.peers if one.role == "storage"}
     gained, nbytes, filled = 0, 0.0, list[Filled]()
     for peer, moved in before.moves(after).items():
         gained += len(moved.gains)
-        more = float(sizes[moved.gains].sum())
+        more = float(then[moved.gains].sum())
         nbytes += more
         one = seen.get(peer)
         if one is not None and one.capacity and one.used + more > _FULL * one.capacity:
             filled.append(Filled(peer, (one.used + more) / one.capacity))
     filled.sort(key=lambda one: (-one.share, one.peer))
-    return ReshardPlan(gained, int(nbytes), filled)
+    return ReshardPlan(gained, int(nbytes), filled, _summed_up(sizes), _summed_up(then))
 
 
-def _sizes(placement: Placement, found: Overview) -> "np.ndarray[tuple[int], np.dtype[np.float64]]":
+def _summed_up(sizes: Floats) -> ShardSizes:
+    return ShardSizes(int(sizes.mean()), int(sizes.max()))
+
+
+def _sizes(placement: Placement, found: Overview) -> Floats:
     """Return an estimate of each shard's bytes; shape [N]."""
     held = {
         one.peer: one.used / (one.ready + one.syncing)

@@ -201,9 +201,12 @@ class Editions:
         """
         known = self.newest.shards if self.newest else 0
         if shards:
-            known = self._grown("the number of shards", self.rules.shards, shards, MOST_SHARDS)
-            if not is_doubled(known, self.rules.shards):
-                raise EditionError(f"shards can only be doubled: {known} is no power of two")
+            known, now = shards, self.rules.shards
+            if not (is_doubled(known, 2 * now) and known <= MOST_SHARDS):
+                raise EditionError(
+                    f"the number of shards can only be doubled, up to {MOST_SHARDS:,}: "
+                    f"it is {now:,}, and cannot become {known:,}"
+                )
         replicas = self._grown(
             "the number of replicas", self.rules.replicas, replicas, MOST_REPLICAS
         )

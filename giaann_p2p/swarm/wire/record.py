@@ -66,7 +66,7 @@ MOST_CAPACITY = 1 << 47
 MOST_NAMED = 8
 """Maximum number of peers that a record may accuse of holding wrong shards."""
 _LEAST_FOR_NAMES = 1 << 10
-_AHEAD = 4
+MOST_AHEAD = 4
 """How many times the shards that the reader knows of a record may count. The sets of one that
 counts more are not decoded: any stranger could send it, and it would cost a hundred times as much
 as a usual one. Such a record still tells who its peer is, and of which edition."""
@@ -271,7 +271,7 @@ def unproven(
 
     These three checks are expensive; RecordError if another one fails.
     """
-    shards = min(_AHEAD * rules.shards, MOST_SHARDS)
+    shards = min(MOST_AHEAD * rules.shards, MOST_SHARDS)
     most = _MOST_BYTES + 4 * most_bytes(shards) + _most_named(shards)
     if not FRONT_BYTES < len(data) <= most:
         raise RecordError(f"a record has {FRONT_BYTES + 1} to {most:,} bytes, not {len(data):,}")
@@ -324,7 +324,7 @@ def sets_of(announcement: Announcement, rules: Rules) -> Sets:
     of a record that counts very many children are empty.
     """
     count = announcement.counted_by(rules)
-    if count > _AHEAD * rules.shards:
+    if count > MOST_AHEAD * rules.shards:
         return _NOTHING
     ready = _shards("ready", announcement.ready, count)
     syncing = _shards("syncing", announcement.syncing, count)
@@ -357,7 +357,7 @@ def accusations_of(announcement: Announcement, rules: Rules) -> tuple[Naming, ..
     count, now = announcement.counted_by(rules), rules.shards
     if count == now:  # the usual case
         return announcement.wrong
-    if count > _AHEAD * now:
+    if count > MOST_AHEAD * now:
         return ()
     return tuple(
         Naming(

@@ -17,6 +17,7 @@ from giaann_p2p.errors import EditionError, TokenError, UsageError
 from giaann_p2p.net.hive.key_file import open_key_file
 from giaann_p2p.node.members.membership import TokenIssuer
 from giaann_p2p.swarm.members.overview import Overview, overview
+from giaann_p2p.swarm.members.placement import Placement
 from giaann_p2p.swarm.wire.edition import Edition, Editions
 from giaann_p2p.swarm.wire.identity import name_of
 from giaann_p2p.swarm.wire.link import Link
@@ -80,10 +81,10 @@ def swarm(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Swarm:
     return Swarm(TokenIssuer(folder).manifest, monkeypatch)
 
 
-def run(folder: Path, replicas: int = 3, chunk: int = 0, **how: bool) -> None:
+def run(folder: Path, replicas: int = 3, chunk: int = 0, shards: int = 0, **how: bool) -> None:
     manifest = TokenIssuer(folder).manifest
     link = str(Link(manifest.swarm_id, ("/ip4/10.0.0.1/tcp/1/p2p/x",)))
-    reshard(link, folder, replicas, chunk, **({"yes": True} | how))
+    reshard(link, folder, replicas, chunk, shards, **({"yes": True} | how))
 
 
 def test_what_would_move_is_shown_and_nothing_is_signed(
@@ -131,6 +132,52 @@ def test_chunks_grow_with_or_without_further_replicas(
         run(folder, 3, 64)
 
 
+def test_shards_double_and_the_sizes_then_are_shown(
+    folder: Path, swarm: Swarm, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run(folder, 0, shards=2 * SHARDS)
+    rules = TokenIssuer(folder).editions.rules
+    assert (rules.edition, rules.replicas, rules.layout) == (1, 2, LAYOUT.with_shards(2 * SHARDS))
+    assert capsys.readouterr().out.splitlines() == [
+        f"shards: {SHARDS} now, {2 * SHARDS} then; peers divide those they hold",
+        "bytes of a shard, about: 10.0 MiB now, 5.0 MiB then",
+        "bytes of a shard where they are largest, about: 10.0 MiB now, 5.0 MiB then",
+        "peers would fetch 2 replicas of shards, about 10.0 MiB in memory; less on the wire",
+        "edition 1: 4 of 4 peers were told",
+    ]
+    run(folder, 3, shards=8 * SHARDS, as_json=True)
+    told = json.loads(capsys.readouterr().out)
+    assert (told["edition"], told["replicas"]["after"]) == (2, 3)
+    assert told["shards"] == {"before": 2 * SHARDS, "after": 8 * SHARDS}
+    assert rules.shards == 2 * SHARDS
+
+
+def test_sizes_of_shards_are_told(
+    folder: Path, swarm: Swarm, capsys: pytest.CaptureFixture[str]
+) -> None:
+    swarm.around.tell(record(TWO, 3, ready=ALL[:1], capacity=55 * MIB, used=30 * MIB))
+    run(folder, 0, shards=2 * SHARDS, dry_run=True, as_json=True)
+    told = json.loads(capsys.readouterr().out)
+    assert told["largest_shard"] == {"before": 20 * MIB, "after": 10 * MIB}  # of its two owners
+    owned = len(swarm.around.placement(NOW).shards_of(TWO.peer))
+    mean = (10 * SHARDS + 10 * owned) * MIB // SHARDS
+    assert 0 < owned < SHARDS
+    assert told["mean_shard"] == {"before": mean, "after": mean // 2}
+    assert told["bytes"] == sum(_size(swarm, shard % SHARDS) // 2 for shard in _fetched(swarm))
+
+
+def _size(swarm: Swarm, shard: int) -> int:
+    return (20 if TWO.peer in swarm.around.placement(NOW).owners(shard) else 10) * MIB
+
+
+def _fetched(swarm: Swarm) -> list[int]:
+    """Return each child that a peer gets which did not own its parent, when shards double."""
+    before = swarm.around.placement(NOW)
+    after = Placement.of(swarm.around.members(NOW), 2 * SHARDS, 2, 2, SHARDS)
+    pairs = [(shard, peer) for shard in range(2 * SHARDS) for peer in after.owners(shard)]
+    return [shard for shard, peer in pairs if peer not in before.owners(shard % SHARDS)]
+
+
 def test_peers_that_would_have_little_room_are_named(
     folder: Path, swarm: Swarm, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -170,6 +217,24 @@ def test_what_cannot_be_is_told(
 ) -> None:
     with pytest.raises(error, match=says):
         run(folder, replicas)
+    assert (swarm.sent, TokenIssuer(folder).editions.number) == ([], 0)
+
+
+@pytest.mark.parametrize(
+    ("shards", "says"),
+    [
+        (SHARDS // 2, "can only be doubled, up to 65,536"),
+        (3 * SHARDS, "can only be doubled, up to 65,536"),
+        (1 << 17, "can only be doubled, up to 65,536"),
+        (8 * SHARDS, f"{8 * SHARDS} shards are more than 4 times the {SHARDS} of now.*first"),
+        (SHARDS, "nothing would change"),
+    ],
+)
+def test_numbers_of_shards_that_cannot_be(
+    folder: Path, swarm: Swarm, shards: int, says: str
+) -> None:
+    with pytest.raises(UsageError, match=says):
+        run(folder, 0, shards=shards)
     assert (swarm.sent, TokenIssuer(folder).editions.number) == ([], 0)
 
 

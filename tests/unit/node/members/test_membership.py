@@ -183,7 +183,12 @@ def test_the_founder_raises_the_number_of_replicas_one_edition_after_the_other(
     assert resharded(issuer, 5, 128).number == 2
     assert TokenIssuer(boot).editions.rules[1:3] == (5, 3)
     assert TokenIssuer(boot).editions.rules.chunk == 128
-    assert issuer.next_edition(5, 128) is None
+    shards = issuer.manifest.layout.shards
+    assert resharded(issuer, 0, 0, 4 * shards).number == 3
+    assert TokenIssuer(boot).editions.rules.shards == 4 * shards
+    assert issuer.next_edition(5, 128, 4 * shards) is None
+    with pytest.raises(EditionError, match=f"Take {16 * shards:,} first"):
+        issuer.next_edition(shards=32 * shards)
     with pytest.raises(EditionError, match="give 6 to 64, not 4"):
         issuer.next_edition(4)
     (boot / "founder.key").unlink()
@@ -191,9 +196,9 @@ def test_the_founder_raises_the_number_of_replicas_one_edition_after_the_other(
         issuer.next_edition(6)
 
 
-def resharded(issuer: TokenIssuer, replicas: int, chunk: int = 0) -> Edition:
+def resharded(issuer: TokenIssuer, replicas: int, chunk: int = 0, shards: int = 0) -> Edition:
     """Sign and save the next edition."""
-    edition = issuer.next_edition(replicas, chunk)
+    edition = issuer.next_edition(replicas, chunk, shards)
     assert edition is not None
     issuer.membership.keep_edition(edition.to_bytes())
     return edition

@@ -8,7 +8,14 @@ import pytest
 
 from giaann_p2p.errors import UsageError
 from giaann_p2p.store.layout import Layout
-from giaann_p2p.swarm.members.placement import BOUND, MOST_CAPACITY, MOST_MEANS, Placement, _Asking
+from giaann_p2p.swarm.members.placement import (
+    BOUND,
+    MOST_CAPACITY,
+    MOST_MEANS,
+    Moved,
+    Placement,
+    _Asking,
+)
 from tests.plain import placement as plain
 
 GIB = 1 << 30
@@ -302,6 +309,20 @@ def test_moves_are_differences_of_sets(seed: int) -> None:
         if peer in moves:
             assert moves[peer].gains.tolist() == sorted(has - had)
             assert moves[peer].loses.tolist() == sorted(had - has)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_children_that_stay_where_their_parent_was_do_not_move(seed: int) -> None:
+    members = drawn(random.Random(seed), 9)
+    before, after = Placement.of(members, 64, 3), Placement.of(members, 256, 3, 3, 64)
+    moves = before.moves(after)
+    for peer in members:
+        had, has = (
+            {s for s in range(256) if peer in p.owners(s % n)}
+            for p, n in ((before, 64), (after, 256))
+        )
+        gains, loses = moves.get(peer, Moved(np.empty(0, np.uint16), np.empty(0, np.uint16)))
+        assert (gains.tolist(), loses.tolist()) == (sorted(has - had), sorted(had - has))
 
 
 def test_owners_are_looked_up_by_the_thousand() -> None:

@@ -124,10 +124,10 @@ def test_no_edition_takes_shards_back(shards: int) -> None:
 @pytest.mark.parametrize(
     ("shards", "says"),
     [
-        (16, "can only grow: give 17 to 65536, not 16"),
-        (8, "can only grow"),
-        (1 << 17, "can only grow"),
-        (48, "can only be doubled: 48 is no power of two"),
+        (16, "can only be doubled, up to 65,536: it is 16, and cannot become 16"),
+        (8, "it is 16, and cannot become 8"),
+        (1 << 17, "it is 16, and cannot become 131,072"),
+        (48, "it is 16, and cannot become 48"),
     ],
 )
 def test_the_founder_cannot_sign_other_numbers_of_shards(shards: int, says: str) -> None:
