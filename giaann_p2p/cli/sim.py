@@ -50,7 +50,7 @@ Newcomers = Annotated[
     ),
 ]
 Reshard = Annotated[
-    bool, typer.Option("--reshard", help="The founder raises the number of replicas twice.")
+    bool, typer.Option("--reshard", help="The founder adds replicas and doubles shards, twice.")
 ]
 
 
@@ -107,7 +107,7 @@ def sim(
     and peers that come and go. Then all faults end, and everything must be there.
     With --newcomers peers join, take over, and vanish with their disks: nothing may be lost.
     With --hostile some peers lie: no false statement of theirs may be believed.
-    With --reshard each shard must have as many replicas in the end as the last edition says.
+    With --reshard all shards divide twice, and must have as many replicas as the edition says.
     """
     from giaann_p2p.sim.seeds import Size
 

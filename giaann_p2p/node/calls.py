@@ -25,7 +25,7 @@ from giaann_p2p.swarm.wire.messages import BUSY, Refusal, decode, encode
 
 _TELL_WITHIN = 4.0
 """Timeout in seconds of telling another peer a newer edition."""
-_COUNTS_OTHERWISE = Refusal(f"{BUSY}: this peer counts another number of shards; ask again")
+COUNTS_OTHERWISE = Refusal(f"{BUSY}: this peer counts another number of shards; ask again")
 
 T = TypeVar("T")
 
@@ -148,7 +148,7 @@ class Calls:
         """Let the two peers agree on the newer edition."""
         if ours := self._weigh(edition):
             self.start(Call(0, peer, EditionIs(ours), _TELL_WITHIN), lambda answer: None)
-        return _COUNTS_OTHERWISE
+        return COUNTS_OTHERWISE
 
 
 def fail(waiting: Iterable[asyncio.Future[T]], error: BaseException) -> None:

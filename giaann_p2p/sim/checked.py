@@ -8,7 +8,7 @@ from typing import Any
 from giaann_p2p.errors import GiaannError
 from giaann_p2p.node.members.context import Context
 from giaann_p2p.node.replication.storage import StorageNode
-from giaann_p2p.node.replication.store_writer import Change, StoreWriter, Wanted
+from giaann_p2p.node.replication.store_writer import Change, Double, StoreWriter, Wanted
 from giaann_p2p.sim.holder import Holder
 from giaann_p2p.sim.promises import Promises
 from giaann_p2p.sim.world import World
@@ -81,6 +81,12 @@ class CheckedWriter(StoreWriter):
             self._known[id(change)] = self._promises.known(self._holder, change)
         super().do(change, wanted)
 
+    def _next(self) -> Sequence[Change]:
+        changes = super()._next()
+        if isinstance(changes[0], Double):
+            self._holder.divides()
+        return changes
+
     def _carry_out(self, changes: Sequence[Change]) -> list[GiaannError | None] | None:
         first, holder, promises = changes[0], self._holder, self._promises
         held = self._store.sets(first.shards.tolist()) if isinstance(first, Drop) else {}
@@ -89,6 +95,8 @@ class CheckedWriter(StoreWriter):
             promises.let_go(holder, held)
         elif isinstance(first, Forget) and errors == [None]:
             promises.forgot(holder)
+        elif isinstance(first, Double) and errors is not None:
+            holder.divided()
         elif isinstance(first, Release):
             promises.released(holder, first, self._known.pop(id(first)))
         return errors

@@ -5,7 +5,7 @@ from functools import partial
 from typing import NamedTuple
 
 from giaann_p2p.model.rows import Neuron, Question, Row
-from giaann_p2p.sim.node import Node
+from giaann_p2p.sim.visitor import Visitor
 from giaann_p2p.sim.world import World
 from giaann_p2p.store.codec.parcel import Limits
 from giaann_p2p.swarm.reading import reader
@@ -43,7 +43,7 @@ class Habit(NamedTuple):
 _USUAL = Habit()
 
 
-class Client(Node):
+class Client(Visitor):
     """A client that pushes chunks of one job, a few at a time, and sometimes reads random rows."""
 
     def __init__(
@@ -55,13 +55,10 @@ class Client(Node):
         skew: float,
         habit: Habit = _USUAL,
     ) -> None:
-        identity = Identity.from_seed(random.Random(f"{world.seed} {name}").randbytes(32))
+        super().__init__(world, name, Rights.CLIENT | Rights.COMPUTE, skew)
         others = [_author(world, f"{name} {n}") for n in range(1, world.rules.redundancy)]
-        self._authors = [identity, *others]  # further keys of its own, which sign the same result
-        world.admit(identity.peer, Rights.CLIENT | Rights.COMPUTE)
-        around = world.view_of(identity.peer)
-        super().__init__(name, identity.peer, world.clock, world.network, world.trace, around, skew)
-        self.world, self.job, self.habit = world, job, habit
+        self._authors = [self.identity, *others]  # more keys of its own, which sign the same result
+        self.job, self.habit = job, habit
         self.rng = random.Random(f"{world.seed} {name} choice")
         self._secret = random.Random(f"{world.seed} {name} marks").randbytes(32)
         self.chunks = chunks
@@ -70,9 +67,9 @@ class Client(Node):
 
     def begin(self) -> None:
         """Start the client, or restart it after a crash."""
+        super().begin()
         spec = self.world.manifest.spec
         limits = Limits(spec.branches, spec.segments, _MOST, _MOST, _MOST)
-        self.around = self.world.view_of(self.peer)
         few = FEW_BYTES if self.world.seed % 2 else 0  # lessons are short: all come from seeds
         self._writer = Writer(self.around, _TIMEOUT, few)
         marking = Marking(self._secret, _LEAST_MARKED)
@@ -103,17 +100,17 @@ class Client(Node):
 
     def tick(self) -> None:
         """Retry what has timed out, and push another chunk if few are in flight."""
+        super().tick()
         self._do(self._writer.tick(self.now))
         self._do(self._reader.tick(self.now))
         busy = len(self._writer) >= _AT_ONCE or not self.around.members(self.now)
         if self._open and not busy and self.rng.random() < self.world.eagerness:
             chunk = self._open.pop(0)
             self.say(f"pushes chunk {chunk}")
-            cut = partial(self.world.lessons.parcel, chunk)
-            tree = self.world.lessons.tree(chunk)
+            lessons = self.world.lessons.of(self.editions.rules.layout)
+            cut, tree = partial(lessons.parcel, chunk), lessons.tree(chunk)
             said = [self._vouched(author, chunk, tree.root) for author in self._authors]
-            seal = sealing(said, tree)
-            shards = self.world.layout.shards
+            seal, shards = sealing(said, tree), lessons.layout.shards
             self._do(self._writer.push(self.job, chunk, cut, seal, self.now, shards))
 
     def _vouched(self, author: Identity, chunk: int, root: bytes) -> Voucher:

@@ -43,7 +43,7 @@ class LookUp:
         await asyncio.sleep(_TAKES * self._rng.random())
         if self._rng.random() < _FAILS:
             return "out of memory"
-        lessons, chunk = self._lessons, int(task.sentences[0])
+        lessons, chunk = self._lessons.of(task.layout), int(task.sentences[0])
         everything = np.arange(lessons.layout.shards, dtype=np.uint16)
         leaves = to_bytes(leaves_of(lessons.delta(chunk), everything, lessons.layout))
         parcels = {

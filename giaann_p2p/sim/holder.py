@@ -1,9 +1,16 @@
-"""A simulated process that holds shards, as the checks of the promises see it."""
+"""A simulated process that holds shards, as the checks of the promises see it.
+
+The checks count shards by the newest edition, and a peer perhaps still by an earlier one. Then what
+it has of a shard is what it has of the shard's parent.
+"""
+
+from abc import abstractmethod
 
 from giaann_p2p.sim.node import Node
 from giaann_p2p.store.applied import Applied
 from giaann_p2p.store.store import Store
 from giaann_p2p.swarm.replication.storage import StoragePeer
+from giaann_p2p.swarm.wire.replica import ReplicaState
 
 
 class Holder(Node):
@@ -11,33 +18,55 @@ class Holder(Node):
 
     store: Store
     """The store of the present life; a restart opens another one."""
-    core: StoragePeer
-    """The real node's decisions: which shards it holds, and in which state."""
     left: bool
     """Whether the peer has handed over its shards and left."""
     lost: bool
     """Whether the peer's disk is gone for ever."""
 
     @property
+    @abstractmethod
+    def core(self) -> StoragePeer:
+        """The real node's decisions now: which shards it holds, and in which state."""
+
+    @abstractmethod
+    def divides(self) -> None:
+        """React when the store is about to divide its shards."""
+
+    @abstractmethod
+    def divided(self) -> None:
+        """React when the store has divided its shards."""
+
+    @property
     def keeps(self) -> bool:
         """Whether the peer's data is there now, or will be after a restart."""
         return not (self.left or self.lost)
 
+    def stored(self, shard: int) -> int:
+        """Return the shard as which the peer's store counts a shard: itself, or its parent."""
+        return shard % self.store.layout.shards
+
+    def state(self, shard: int) -> ReplicaState:
+        """Return the state of the peer's replica of a shard, or of the shard's parent."""
+        replicas = self.core.replicas
+        return replicas.state(shard % replicas.shards)
+
     def chunks(self, shard: int) -> Applied:
         """Return the chunks of a shard that the peer has in memory."""
-        return self.store.sets([shard]).get(shard, Applied())
+        stored = self.stored(shard)
+        return self.store.sets([stored]).get(stored, Applied())
 
     def kept(self, shard: int) -> Applied:
         """Return the chunks of a shard that the peer has in memory or in a cold copy."""
-        copy = self.store.cold.copies.get(shard)
+        copy = self.store.cold.copies.get(self.stored(shard))
         return self.chunks(shard) | copy.chunks if copy else self.chunks(shard)
 
     def is_beside(self, shard: int) -> bool:
         """Return whether the peer holds a shard beside owners that it takes for newcomers."""
-        owners = self.around.placement(self.now).owners(shard)
+        placement = self.around.placement(self.now)
+        owners = placement.owners(shard % len(placement.owner_matrix))
         return self.peer not in owners and not all(map(self.around.stands, owners))
 
     def can_give_rest_to(self, other: "Holder", shard: int) -> bool:
         """Return whether the peer has all chunks of which another one keeps no deltas."""
-        bare = other.chunks(shard) - other.store.retained_for(shard)
+        bare = other.chunks(shard) - other.store.retained_for(other.stored(shard))
         return bare <= self.chunks(shard)

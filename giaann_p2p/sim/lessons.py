@@ -45,7 +45,7 @@ class Lessons:
     """Numbered chunks and their learned results, the same in every simulation."""
 
     def __init__(self, layout: Layout, profile: str = "words") -> None:
-        self.layout, self.spec = layout, SPECS[profile]
+        self.layout, self.spec, self._profile = layout, SPECS[profile], profile
         self._delta = _words_delta if profile == "words" else _subwords_delta
         self._parcels: dict[tuple[int, bytes], bytes] = {}
         self._shards: dict[int, Ints] = {}
@@ -53,6 +53,10 @@ class Lessons:
         self._parts: dict[tuple[int, int], Delta] = {}
         self._digests: dict[tuple[int, frozenset[int]], int] = {}
         self._rows: dict[tuple[int, frozenset[int]], DeltaRows] = {}
+
+    def of(self, layout: Layout) -> "Lessons":
+        """Return the same lessons for a layout with another number of shards."""
+        return lessons_of(layout, self._profile)
 
     def delta(self, chunk: int) -> Delta:
         """Return a chunk's delta."""

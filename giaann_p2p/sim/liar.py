@@ -44,13 +44,13 @@ class Liar(Node):
             count = len(question.marks)
             return Compared(ReplicaState.READY.value.encode() * count, [-1] * count, [])
         if isinstance(question, AskProof):
-            count = len(unpacked(question.shards, self.world.layout.shards))
+            count = len(unpacked(question.shards, self.around.rules.shards))
             proofs = [self.rng.randbytes(PROOF_BYTES) for _ in range(count)]
             return Proof(question.shards, proofs)
         return Refusal("not now")
 
     def _announce(self) -> None:
-        count = self.world.layout.shards
+        count = self.around.rules.shards
         record = signed(
             self.identity,
             Announcement(
@@ -63,6 +63,7 @@ class Liar(Node):
                 capacity=_CAPACITY,
                 ready=packed(np.arange(count, dtype=np.uint16), count),
                 syncing=packed(np.empty(0, np.uint16), count),
+                counted=0 if count == self.world.manifest.layout.shards else count,
             ),
         )
         self.world.publish(self, record)

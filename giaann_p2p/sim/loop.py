@@ -19,6 +19,9 @@ class MachineLoop(VirtualLoop):
         self.happen = happen
         self.delay: Callable[[object], float] = lambda executor: 0.0
         """Returns the virtual seconds that work for an executor takes."""
+        self.lag = 0.0
+        """The virtual seconds that pass after the work done now until its result is seen."""
+        self._unseen = set[asyncio.Future[Any]]()
         self._works: dict[asyncio.Future[Any], Event] = {}
         """The executors' work that is not done yet, the earliest first."""
 
@@ -47,13 +50,23 @@ class MachineLoop(VirtualLoop):
         def work() -> None:
             del self._works[future]
             try:
-                future.set_result(func(*args))
+                seen = partial(future.set_result, func(*args))
             except Exception as error:  # noqa: BLE001  (whatever it is, the waiter's to handle)
-                future.set_exception(error)
+                seen = partial(future.set_exception, error)
+            lag, self.lag = self.lag, 0.0
+            if lag:
+                self._unseen.add(future)
+                self.call_later(lag, lambda: self._see(future, seen))
+            else:
+                seen()
 
         self._works[future] = work
         self.call_later(seconds, work)
         return future
+
+    def _see(self, future: asyncio.Future[Any], seen: Event) -> None:
+        self._unseen.remove(future)
+        seen()
 
     def next_work(self) -> Event | None:
         """Return the oldest work of an executor that is not done yet, or None."""
@@ -61,7 +74,7 @@ class MachineLoop(VirtualLoop):
 
     def end(self) -> None:
         """Cancel all tasks and let them end; RuntimeError if one does not."""
-        for future in self._works:
+        for future in [*self._works, *self._unseen]:
             future.cancel()
         tasks = asyncio.all_tasks(self)
         for task in tasks:

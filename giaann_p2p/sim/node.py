@@ -10,7 +10,8 @@ from giaann_p2p.sim.network import Network
 from giaann_p2p.sim.trace import Trace
 from giaann_p2p.swarm.members.peers_view import PeersView
 from giaann_p2p.swarm.wire.identity import Peer
-from giaann_p2p.swarm.wire.message import Message
+from giaann_p2p.swarm.wire.member_messages import EditionIs
+from giaann_p2p.swarm.wire.message import Counting, Message
 from giaann_p2p.swarm.wire.messages import Refusal, decode, encode
 
 EPOCH = 1.8e9
@@ -68,14 +69,39 @@ class Node:
         self, peer: Peer, message: Message, timeout: float, then: Callable[[Message | None], None]
     ) -> None:
         """Ask a peer; `then` gets its answer, or None if there is none that can be decoded."""
-        answered = partial(self._answered_in, self._life, then)
-        self.network.ask(self.peer, peer, encode(message), timeout, answered)
+        data = encode(message, self.around.rules.layout.doublings)
+        answered = partial(self._answered_in, self._life, peer, message, then)
+        self.network.ask(self.peer, peer, data, timeout, answered)
 
     def _answered_in(
-        self, life: int, then: Callable[[Message | None], None], data: bytes | PeerError
+        self,
+        life: int,
+        peer: Peer,
+        message: Message,
+        then: Callable[[Message | None], None],
+        data: bytes | PeerError,
     ) -> None:
         if self._life == life:
-            self.later(0, partial(_read, then, data))
+            self.later(0, partial(self._on_data, peer, message, then, data))
+
+    def _on_data(
+        self,
+        peer: Peer,
+        message: Message,
+        then: Callable[[Message | None], None],
+        data: bytes | PeerError,
+    ) -> None:
+        answer = readable(data)
+        if isinstance(answer, EditionIs) and isinstance(message, Counting):
+            answer = self.counts_otherwise(peer, answer.edition)
+        then(answer)
+
+    def counts_otherwise(self, peer: Peer, edition: bytes) -> Message | None:
+        """Return the answer to a question of which a peer only said that it counts otherwise.
+
+        By default there is none, because all nodes but clients know the newest edition.
+        """
+        return None
 
     def every_tick(self) -> None:
         """Call `tick` now and every second from now on."""
@@ -131,10 +157,6 @@ class Node:
         """Let a frozen node continue where it stopped."""
         self.stopped = False
         self.network.go_on(self.peer)
-
-
-def _read(then: Callable[[Message | None], None], data: bytes | PeerError) -> None:
-    then(readable(data))
 
 
 def readable(data: bytes | PeerError) -> Message | None:

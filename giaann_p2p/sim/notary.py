@@ -14,22 +14,23 @@ _MOST = 4096
 class Notaries:
     """The checks that all peers of one swarm make; they share one cache.
 
-    The cache's key is all that a result depends on: the delta, and the number of the founder's
-    list that the checking peer has.
+    The cache's key is all that a result depends on: the delta, the number of the founder's list
+    that the checking peer has, and the number of shards that it counts.
     """
 
-    def __init__(self, manifest: Manifest, rules: Callable[[], Rules]) -> None:
-        self._manifest, self._rules = manifest, rules
+    def __init__(self, manifest: Manifest) -> None:
+        self._manifest = manifest
         self._found: dict[tuple[object, ...], GiaannError | None] = {}
 
-    def check(self, members: Admission) -> Callable[[Update], None]:
-        """Return the check of a peer with this admission; it raises a GiaannError."""
+    def check(self, members: Admission, rules: Callable[[], Rules]) -> Callable[[Update], None]:
+        """Return the check of a peer with this admission and rules; it raises a GiaannError."""
         manifest, found = self._manifest, self._found
-        notary = Notary(manifest.swarm_id, self._rules, manifest.redundancy, members)
+        notary = Notary(manifest.swarm_id, rules, manifest.redundancy, members)
 
         def check(update: Update) -> None:
             of = (
                 members.revoked.number,
+                rules().shards,
                 update.job,
                 update.chunk,
                 update.shards.tobytes(),

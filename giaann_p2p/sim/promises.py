@@ -1,4 +1,8 @@
-"""The promises of a swarm, checked with a view of the whole simulation."""
+"""The promises of a swarm, checked with a view of the whole simulation.
+
+Shards are counted by the newest edition (see `holder`). What a peer promised of a shard before it
+was divided, it has promised of each child.
+"""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
@@ -11,6 +15,7 @@ from giaann_p2p.store.layout import Shards
 from giaann_p2p.swarm.wire.actions import Release
 from giaann_p2p.swarm.wire.identity import Peer
 from giaann_p2p.swarm.wire.replica import ReplicaState
+from giaann_p2p.swarm.wire.shardset import children, recounted
 
 Chunk = tuple[bytes, int]
 """A job's id, and the number of one of its chunks."""
@@ -34,13 +39,38 @@ class Promises:
         self.faults: list[str] = []
         """Promises that were broken so far."""
 
+    @property
+    def shards(self) -> int:
+        """The number of shards in the swarm."""
+        return self._lessons.layout.shards
+
+    def count_as(self, lessons: Lessons) -> None:
+        """Count shards as these lessons do from now on, which may have more of them."""
+        before, after = self.shards, lessons.layout.shards
+        self._lessons = lessons
+        if after > before:
+            self._acked = {
+                (chunk, child): {*peers}
+                for (chunk, shard), peers in self._acked.items()
+                for child in children([shard], before, after)
+            }
+            for peer, durable in self._durable.items():
+                self._durable[peer] = {
+                    child: {*chunks}
+                    for shard, chunks in durable.items()
+                    for child in children([shard], before, after)
+                }
+
     def broken(self, what: str) -> None:
         """Record a broken promise."""
         self.faults.append(what)
 
-    def acked(self, peer: Holder, job: bytes, chunk: int, shards: Shards) -> None:
-        """Record that a peer acknowledged a chunk as durable."""
-        for shard in shards.tolist():
+    def acked(self, peer: Holder, job: bytes, chunk: int, shards: Shards, count: int = 0) -> None:
+        """Record that a peer acknowledged a chunk as durable.
+
+        The shards are some of `count`; 0 for as many as there are by the newest edition.
+        """
+        for shard in recounted(shards, count or self.shards, self.shards).tolist():
             self._acked.setdefault(((job, chunk), shard), set()).add(peer)
             self._durable.setdefault(peer, {}).setdefault(shard, set()).add((job, chunk))
 
@@ -55,7 +85,7 @@ class Promises:
     def let_go(self, peer: Holder, held: dict[int, Applied]) -> None:
         """Check that enough others have all chunks of the shards that a peer drops."""
         self.forgot(peer)
-        for shard, chunks in held.items():
+        for shard, chunks in self._recounted(held, peer.store.layout.shards):
             if self.may_lose_all_owners and chunks <= peer.kept(shard):
                 continue  # the owners that proved to have it may have been lost just now
             others = [other for other in self._peers if other is not peer and other.keeps]
@@ -67,11 +97,14 @@ class Promises:
         """Note that a peer drops shards or cold copies: only the chunks left are still promised."""
         durable = self._durable.get(peer, {})
         for shard in [*durable]:
-            if shard not in peer.store.shards:
+            if peer.stored(shard) not in peer.store.shards:
                 durable[shard] &= set(_flat(peer.kept(shard)))
 
     def known(self, peer: Holder, decided: Release) -> dict[int, set[Peer]]:
-        """Return, by shard, the peers known to hold the deltas that a peer is about to release."""
+        """Return the peers known to hold the deltas that a peer is about to release.
+
+        They are given by shard, as the peer counts them.
+        """
         return {
             shard: {*peer.around.witnesses(shard, peer.now), *peer.core.replicas.owners(shard)}
             for shards, _ in decided.parts
@@ -86,10 +119,11 @@ class Promises:
         (A peer cannot know of a replica that was cut off before it announced the shard, nor of one
         that announces it between the decision and its execution.)
         """
+        count = peer.store.layout.shards
         for shards, chunks in decided.parts:
-            for shard in shards.tolist():
+            for shard, _ in self._recounted(dict.fromkeys(shards.tolist(), chunks), count):
                 for other in self._peers:
-                    counts = other.keeps and other.peer in known[shard]
+                    counts = other.keeps and other.peer in known[shard % count]
                     theirs = other.chunks(shard) if counts else Applied()
                     if theirs and not chunks <= theirs and not _can_be_one(peer, other, shard):
                         self.broken(
@@ -97,10 +131,16 @@ class Promises:
                             f"of shard {shard}"
                         )
 
+    def _recounted(self, held: dict[int, Applied], count: int) -> Iterator[tuple[int, Applied]]:
+        """Yield each shard as the newest edition counts it, with the chunks of its parent."""
+        for shard, chunks in held.items():
+            for child in children([shard], count, self.shards):
+                yield child, chunks
+
     def commit(self, job: bytes, chunk: int) -> None:
         """Check that a quorum has or acknowledged a chunk that a client takes to be committed."""
         self.committed.add((job, chunk))
-        for shard in range(self._lessons.layout.shards):
+        for shard in range(self.shards):
             peers = self._acked.get(((job, chunk), shard), set())
             if len(peers) >= self._quorum:
                 continue
@@ -116,7 +156,7 @@ class Promises:
             for peer in there
             if peer.store.shards.tolist() != peer.core.replicas.held.tolist()
         ]
-        for shard in range(self._lessons.layout.shards):
+        for shard in range(self.shards):
             problems += self._shard(shard, there)
         problems += self._kept(there)
         return problems or self._contents(there)
@@ -129,7 +169,7 @@ class Promises:
         return found
 
     def _shard(self, shard: int, there: list[Holder]) -> list[str]:
-        states = {peer: peer.core.replicas.state(shard) for peer in there}
+        states = {peer: peer.state(shard) for peer in there}
         ready = [peer for peer, state in states.items() if state is ReplicaState.READY]
         problems = [
             f"shard {shard} is still {state.name.lower()} at {peer.name}"
@@ -146,19 +186,16 @@ class Promises:
 
     def _content(self, shard: int, peer: Holder) -> list[str]:
         held = peer.store.content(shard)
-        if held.digest != self._lessons.digest(shard, numbers(held.applied[0])):
+        lessons = self._lessons.of(peer.store.layout)
+        if held.digest != lessons.digest(shard, numbers(held.applied[0])):
             return [f"shard {shard} at {peer.name} is not what its chunks come to"]
         return []
 
     def _kept(self, there: list[Holder]) -> list[str]:
         problems = []
         ready = {
-            shard: [
-                peer.chunks(shard)
-                for peer in there
-                if peer.core.replicas.state(shard) is ReplicaState.READY
-            ]
-            for shard in range(self._lessons.layout.shards)
+            shard: [peer.chunks(shard) for peer in there if peer.state(shard) is ReplicaState.READY]
+            for shard in range(self.shards)
         }
         for ((job, chunk), shard), peers in self._acked.items():
             may_go = self.may_lose_all_owners or (job, chunk) not in self.committed

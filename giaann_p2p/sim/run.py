@@ -7,6 +7,7 @@ from typing import NamedTuple
 from giaann_p2p.sim.client import Client, Habit
 from giaann_p2p.sim.faults import Faults
 from giaann_p2p.sim.hostile import cast
+from giaann_p2p.sim.hostile.watch import Watch
 from giaann_p2p.sim.newcomers import Newcomers
 from giaann_p2p.sim.resharding import Resharding
 from giaann_p2p.sim.swarm import Swarm
@@ -56,12 +57,15 @@ def run(
     """Run one history; in a calm one, hostile peers are the only fault.
 
     With `newcomers`, some peers join and vanish; the newcomers of an odd seed stay until they have
-    standing. With `reshard`, the founder raises the number of replicas twice.
+    standing. With `reshard`, the founder raises the numbers of replicas and shards twice, and the
+    rows that clients accept are watched as in a history with hostile peers.
     """
     if hostile:
         swarm = cast.founded(seed, hostile, everything, profile)
     else:
         swarm = Swarm(seed, everything, rules=Rules(profile=profile))
+        if reshard:
+            swarm.promises = Watch(swarm)
     habit = Habit(_READ_EVERY, cast.BEGINS, cast.VERIFY) if hostile else Habit()
     try:
         with undisturbed():

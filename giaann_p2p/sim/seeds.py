@@ -42,7 +42,7 @@ class Size(NamedTuple):
     profile: str = "words"
     """The profile of the model."""
     reshard: bool = False
-    """Whether the founder raises the number of replicas; see `resharding`."""
+    """Whether the founder raises the numbers of replicas and shards; see `resharding`."""
 
 
 class Played(NamedTuple):

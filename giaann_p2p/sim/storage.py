@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from giaann_p2p.errors import DamagedError, PeerError
+from giaann_p2p.errors import DamagedError, DiskError, PeerError
 from giaann_p2p.model.rows import Answer, Neuron, Row
 from giaann_p2p.model.rows import Question as AskedRows
 from giaann_p2p.model.rows import Rows as ToldRows
@@ -26,16 +26,29 @@ from giaann_p2p.store.codec.parcel import Limits
 from giaann_p2p.store.disk.fake_disk import FakeDisk
 from giaann_p2p.store.store import Store
 from giaann_p2p.swarm.replication.answers import Answers
+from giaann_p2p.swarm.replication.storage import StoragePeer
 from giaann_p2p.swarm.wire.identity import Peer
 from giaann_p2p.swarm.wire.message import Message
-from giaann_p2p.swarm.wire.messages import Push, Pushed, PushFrom, Read, Rows, decode
+from giaann_p2p.swarm.wire.messages import (
+    Push,
+    Pushed,
+    PushFrom,
+    Read,
+    Rows,
+    decode,
+    doublings_of,
+)
 from giaann_p2p.swarm.wire.record import Announcement
 from giaann_p2p.swarm.wire.row_mark import MARK_BYTES, mark
-from giaann_p2p.swarm.wire.shardset import unpacked
+from giaann_p2p.swarm.wire.shardset import recounted, unpacked
 from giaann_p2p.swarm.wire.token import Rights
 
 QUICK_DISK = 0.005
 """The mean time of a write on a healthy disk, in seconds."""
+_DIVIDES_FOR = 4.0
+"""The most seconds for which a store has divided shards, and the peer does not know of it yet."""
+_AGAIN = 10.0
+"""The seconds after which a peer that cannot begin is started again."""
 _SPARE = 1 << 20
 """The bytes of the disk that the store leaves free."""
 _LEAST_LOG = 1 << 14
@@ -66,6 +79,7 @@ class Storage(Machine, Holder):
         self.disk = FakeDisk()
         self.disk_delay = QUICK_DISK
         self.left = self.lost = False
+        self._answers: tuple[StoragePeer, Answers] | None = None
         super().__init__(world, name, skew, Rights.STORAGE)
 
     def promises_of(self, world: World) -> Promises:
@@ -77,13 +91,30 @@ class Storage(Machine, Holder):
         self.store = self._opened()
         context = replace(context, secret=self.rng.randbytes(32))
         node = CheckedNode(context, self.capacity, self.world, self, self.promises, self.told)
-        self.core = node.core
-        self.answers = Answers(
-            self.store, node.core.replicas.state, self.peer, node.orphans, node.core.carried
-        )
         self.loop.delay = lambda executor: self._write_seconds() if executor is node.disk else 0.0
         self.say(f"begins with {len(self.store.shards)} shards on its disk")
         return node
+
+    @property
+    def core(self) -> StoragePeer:
+        """The node's decisions now."""
+        return self.node.core
+
+    @property
+    def answers(self) -> Answers:
+        """Answers from the store by the node's decisions now, beside those that the node gives."""
+        core = self.core
+        if self._answers is None or self._answers[0] is not core:
+            answers = Answers(
+                self.store,
+                core.replicas.state,
+                self.peer,
+                self.node.orphans,
+                core.carried,
+                core.replicas.shards,
+            )
+            self._answers = core, answers
+        return self._answers[1]
 
     def told(self, announcement: Announcement) -> Announcement:
         """Check the accusations in the node's own announcement; return what is announced."""
@@ -95,8 +126,16 @@ class Storage(Machine, Holder):
         """Pass a record or a question to the node; check what the answer promises."""
         question = None if data[:1] == RECORD else readable(data)
         if isinstance(question, Push | PushFrom | Read):
-            reply = partial(self._reply, question, reply)
+            reply = partial(self._reply, question, doublings_of(data), reply)
         super().deliver(sender, data, reply)
+
+    def divides(self) -> None:
+        """Tell the world that this peer's store divides its shards as soon as its disk has time."""
+        self.later(0, lambda: self.world.on_division(self))
+
+    def divided(self) -> None:
+        """Let some time pass until the decisions follow, as where a store is large."""
+        self.loop.lag = _DIVIDES_FOR * self.rng.random()
 
     def leave(self) -> None:
         """Tell the peer to hand over all its shards, and then to leave."""
@@ -109,10 +148,16 @@ class Storage(Machine, Holder):
         self.die()
         self.left = True
 
-    def crash(self, in_the_middle: bool = False, lost: bool = False) -> None:
-        """Kill the peer, perhaps in the middle of a write; its disk may lose unsynced data."""
-        if in_the_middle and (write := self.loop.next_work()):
-            self.disk.fail_at(self.rng.randrange(1, 4), 5, partial=True, times=1 << 30)
+    def crash(
+        self, in_the_middle: bool = False, lost: bool = False, after_a_write: bool = False
+    ) -> None:
+        """Kill the peer; its disk may lose unsynced data.
+
+        This may be in the middle of a write, or right after it, before the peer knows of it.
+        """
+        if (in_the_middle or after_a_write) and (write := self.loop.next_work()):
+            if in_the_middle:
+                self.disk.fail_at(self.rng.randrange(1, 4), 5, partial=True, times=1 << 30)
             write()
         self.say("crashes" + (" and is lost for ever" if lost else ""))
         self.die()
@@ -126,12 +171,20 @@ class Storage(Machine, Holder):
             self.begin()
         except DamagedError as error:
             self.world.promises.broken(f"{self.name} cannot be opened after a crash: {error}")
+        except DiskError as error:  # it has shards to divide first, and its disk is full
+            self.say(f"cannot begin: {error}")
+            self.die()
+            self.clock.after(_AGAIN, self._restart)
         else:
             if not self.kind.memory_only:
                 self.world.promises.reopened(self)
 
+    def _restart(self) -> None:
+        if not (self.alive or self.left or self.lost):
+            self.restart()
+
     def _opened(self) -> Store:
-        spec, layout = self.world.lessons.spec, self.world.layout
+        spec, layout = self.world.lessons.spec, self.world.manifest.layout
         if self.kind.memory_only:
             return SimStore.in_memory(spec, layout, retain=True)
         return SimStore.open(
@@ -141,17 +194,29 @@ class Storage(Machine, Holder):
     def _write_seconds(self) -> float:
         return self.disk_delay * (0.5 + self.rng.random())
 
-    def _reply(self, question: Message, reply: OnAnswer, answer: bytes | PeerError) -> None:
+    def _reply(
+        self, question: Message, doublings: int, reply: OnAnswer, answer: bytes | PeerError
+    ) -> None:
         if isinstance(answer, bytes):
-            self._check(question, decode(answer))
+            self._check(question, doublings, decode(answer))
         reply(answer)
 
-    def _check(self, question: Message, answer: Message) -> None:
-        """Note an acknowledgement, or check the rows that are served against this peer's chunks."""
-        count = self.world.layout.shards
+    def _check(self, question: Message, doublings: int, answer: Message) -> None:
+        """Note an acknowledgement, or check the rows that are served against this peer's chunks.
+
+        The answer counts shards as the question does.
+        """
+        if not isinstance(answer, Pushed | Rows):
+            return
+        asked_in = self.world.manifest.layout.doubled(doublings)
+        count = asked_in.shards
         if isinstance(question, Push | PushFrom) and isinstance(answer, Pushed):
             shards = unpacked(answer.shards, count)
-            self.world.promises.acked(self, question.job, question.chunk, shards)
+            self.world.promises.acked(self, question.job, question.chunk, shards, count)
+            stored = recounted(shards, count, self.store.layout.shards).tolist()
+            having = self.store.sets(stored)
+            if any((question.job, question.chunk) not in having.get(n, ()) for n in stored):
+                self.promises.broken(f"{self.name} acknowledges a chunk that it does not have")
         elif isinstance(question, Read) and isinstance(answer, Rows):
             concepts = np.frombuffer(question.concepts, "<u8").tolist()
             features = np.frombuffer(question.features, "<u8").tolist()
@@ -159,7 +224,7 @@ class Storage(Machine, Holder):
             asked = [
                 neuron
                 for neuron in map(Neuron, concepts, features)
-                if self.world.layout.shard_of(*neuron) not in moved
+                if asked_in.shard_of(*neuron) not in moved
             ]
             told = rows_of(answer.parcel, self.store.limits)
             self.promises.served(self, asked, _Confirmed(told, self._confirmed(question, answer)))

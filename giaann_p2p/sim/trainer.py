@@ -11,7 +11,7 @@ from functools import partial
 from pyroaring import BitMap
 
 from giaann_p2p.net.transport import OnAnswer
-from giaann_p2p.sim.node import Node
+from giaann_p2p.sim.visitor import Visitor
 from giaann_p2p.sim.world import World
 from giaann_p2p.swarm.members.signs_of_life import SignsOfLife
 from giaann_p2p.swarm.training.census import Census
@@ -22,7 +22,7 @@ from giaann_p2p.swarm.training.policy import AtRandom
 from giaann_p2p.swarm.training.schedule import Schedule
 from giaann_p2p.swarm.training.trust import Trust
 from giaann_p2p.swarm.wire.actions import Call
-from giaann_p2p.swarm.wire.identity import Identity, Peer
+from giaann_p2p.swarm.wire.identity import Peer
 from giaann_p2p.swarm.wire.message import Message
 from giaann_p2p.swarm.wire.messages import Refusal, encode
 from giaann_p2p.swarm.wire.token import Rights
@@ -36,23 +36,20 @@ _LOOKS = 6
 little later."""
 
 
-class Trainer(Node):
+class Trainer(Visitor):
     """The coordinator of one job; after a restart it remembers nothing."""
 
     def __init__(
         self, world: World, name: str, job: bytes, first: int, chunks: int, skew: float
     ) -> None:
-        identity = Identity.from_seed(random.Random(f"{world.seed} {name}").randbytes(32))
-        world.admit(identity.peer, Rights.CLIENT)
-        around = world.view_of(identity.peer)
-        super().__init__(name, identity.peer, world.clock, world.network, world.trace, around, skew)
-        self.world, self.job = world, job
+        super().__init__(world, name, Rights.CLIENT, skew)
+        self.job = job
         self._first, self._chunks = first, chunks
         self.begin()
 
     def begin(self) -> None:
         """Start the trainer, or restart it after a crash with nothing remembered."""
-        self.around = self.world.view_of(self.peer)
+        super().begin()
         seed = random.Random(f"{self.world.seed} {self.name} trust").randbytes(16)
         self._trust, self._signs = Trust(seed), SignsOfLife()
         self.done = False
@@ -84,6 +81,7 @@ class Trainer(Node):
 
     def tick(self) -> None:
         """Count the committed chunks first; then lease the others."""
+        super().tick()
         if self.done:
             return
         if self._coordinator is None:

@@ -27,7 +27,7 @@ from giaann_p2p.swarm.members.standing import Standing
 from giaann_p2p.swarm.replication.delta_checks import DeltaChecks
 from giaann_p2p.swarm.replication.settings import Settings
 from giaann_p2p.swarm.wire.admission import Admission
-from giaann_p2p.swarm.wire.edition import Editions
+from giaann_p2p.swarm.wire.edition import Edition, Editions
 from giaann_p2p.swarm.wire.identity import Identity, Peer
 from giaann_p2p.swarm.wire.manifest import Manifest
 from giaann_p2p.swarm.wire.manifest import Rules as ManifestRules
@@ -70,15 +70,15 @@ class World:
         self.clock, self.trace = Clock(), Trace(everything)
         self.network = Network(self.clock, random.Random(f"{seed} network"))
         self.rules, self.settings = rules, settings
-        blocks = traits_of(rules.profile).blocks
-        self.layout = Layout(shards=rules.shards, blocks=blocks)
-        self.lessons = lessons_of(self.layout, rules.profile)
+        layout = Layout(shards=rules.shards, blocks=traits_of(rules.profile).blocks)
+        self.lessons = lessons_of(layout, rules.profile)
+        """The lessons for the layout of the newest edition; other layouts have theirs, too."""
         self.founder = founder = Identity.from_seed(random.Random(f"{seed} founder").randbytes(32))
         self.manifest = Manifest.founded(
             founder,
             name="simulation",
             spec=self.lessons.spec,
-            layout=self.layout,
+            layout=layout,
             replicas=self.rules.replicas,
             quorum=self.rules.quorum,
             redundancy=self.rules.redundancy,
@@ -88,10 +88,14 @@ class World:
         self.admission = Admission(self.manifest)
         """The access control of all nodes but machines, with the newest list of revoked peers."""
         self.editions = Editions(self.manifest)
-        """The newest edition of the rules, which all nodes but machines know at once."""
+        """The newest edition, which all nodes but machines and clients know at once."""
+        self.signed_editions: dict[int, bytes] = {}
+        """All editions by their numbers."""
         self.tokens: dict[Peer, bytes] = {}
         self.network.gate = self._refusal
-        self._notaries = Notaries(self.manifest, lambda: self.editions.rules)
+        self.on_division: Callable[[Holder], None] = lambda peer: None
+        """Called when a peer is about to divide the shards of its store."""
+        self._notaries = Notaries(self.manifest)
         self.eagerness = 0.5
         """The probability per second that a client pushes a chunk."""
         self.promises = Promises(self.lessons, rules.replicas, rules.quorum, storages)
@@ -144,15 +148,24 @@ class World:
         for node in self.nodes:
             node.learn_revoked(data)
 
+    def publish_edition(self, edition: Edition) -> None:
+        """Let the founder sign an edition; nobody but nodes without one of their own knows it."""
+        self.signed_editions[edition.number] = edition.to_bytes()
+        self.editions.learn(edition.to_bytes())
+        self.promises.replicas = edition.replicas
+        self.lessons = self.lessons.of(self.editions.rules.layout)
+        self.promises.count_as(self.lessons)
+
     def delta_checks(self, admission: Admission, rules: Callable[[], ManifestRules]) -> DeltaChecks:
         """Return a peer's checks of deltas, by its admission and the rules that it knows."""
-        check = self._notaries.check(admission)
+        check = self._notaries.check(admission, rules)
         return DeltaChecks(self.lessons.spec, rules, check, admission)
 
-    def view_of(self, me: Peer) -> PeersView:
-        """Return a node's initial view of the others."""
+    def view_of(self, me: Peer, editions: Editions | None = None) -> PeersView:
+        """Return a node's initial view of the others; `editions` are its own, if it has any."""
+        known = editions or self.editions
         standing = Standing(me, self.settings.standing, self.settings.founding)
-        return PeersView(me, self.swarm_id, lambda: self.editions.rules, self.admission, standing)
+        return PeersView(me, self.swarm_id, lambda: known.rules, self.admission, standing)
 
     def publish(self, node: Node, record: bytes) -> None:
         """Send a node's record to all other live nodes."""

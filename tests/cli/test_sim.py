@@ -64,11 +64,11 @@ def test_newcomers_take_part(giaann: Run) -> None:
         assert giaann("sim", "--newcomers", *wrong).returncode == 2
 
 
-def test_the_founder_raises_the_number_of_replicas(giaann: Run) -> None:
+def test_the_founder_raises_the_numbers_of_replicas_and_shards(giaann: Run) -> None:
     size = ["--minutes", "1", "--storages", "4", "--chunks", "2", "--reshard"]
     done = giaann("sim", "--seed", "3", *size, "--trace")
     assert (done.returncode, done.stderr) == (0, "")
-    assert "signs <Editions: 2, 5 replicas>" in done.stdout
+    assert "signs <Editions: 2, 5 replicas, 64 shards>" in done.stdout
 
 
 def test_real_storage_nodes_take_part(giaann: Run) -> None:

@@ -1,4 +1,4 @@
-"""The founder raises the number of replicas amid all faults: nothing is lost, all follow.
+"""The founder adds replicas and doubles shards amid all faults: nothing is lost, all follow.
 
 GIAANN_SEEDS=300 plays a third as many of these histories; by default few.
 """
@@ -8,11 +8,14 @@ import os
 import pytest
 
 from giaann_p2p.model.workers import in_processes
+from giaann_p2p.sim.resharding import PUSHED
 from giaann_p2p.sim.run import Outcome, run
 from tests.sim.bugs import EDITION_BUGS, Bug
+from tests.sim.doubling_bugs import DOUBLING_BUGS
 
 SEEDS = int(os.environ.get("GIAANN_SEEDS", "12")) // 3
-MOST_SEEDS = 8
+MOST_SEEDS = 16
+BUGS = [*EDITION_BUGS, *DOUBLING_BUGS]
 
 
 def _run(seed: int) -> Outcome:
@@ -26,12 +29,12 @@ def test_each_shard_gets_the_replicas_of_the_newest_edition() -> None:
     outcomes = list(played)
     failed = [f"seed {one.seed}: {one.problems}" for one in outcomes if one.problems]
     assert not failed, "\n".join(failed)
-    assert sum(one.committed for one in outcomes) == 50 * SEEDS
+    assert sum(one.committed for one in outcomes) == (50 + 2 * PUSHED) * SEEDS
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(1400)
-@pytest.mark.parametrize("bug", EDITION_BUGS, ids=[bug.name for bug in EDITION_BUGS])
+@pytest.mark.parametrize("bug", BUGS, ids=[bug.name for bug in BUGS])
 def test_a_planted_bug_is_found(bug: Bug, monkeypatch: pytest.MonkeyPatch) -> None:
     bug.plant(monkeypatch)
     found = any(run(seed, patience=280, reshard=True).problems for seed in range(MOST_SEEDS))

@@ -50,6 +50,7 @@ from giaann_p2p.swarm.wire.messages import (
     Read,
     Refusal,
     Rows,
+    doublings_of,
 )
 from giaann_p2p.swarm.wire.record import MOST_CAPACITY, MOST_NAMED, Announcement, namings
 from giaann_p2p.swarm.wire.replica import ReplicaState
@@ -110,6 +111,8 @@ class Liar(Storage):
         """Answer a question with a lie, or else pass it to the honest node."""
         question = None if self.quiet or data[:1] == RECORD else readable(data)
         is_asked = question is not None and self.admits(sender, question)
+        if is_asked and doublings_of(data) != self.around.rules.layout.doublings:
+            is_asked = False  # what it says of the shards of another number is not heeded
         lie = self._lie(question) if question is not None and is_asked else None
         if lie is None:
             super().deliver(sender, data, reply)
@@ -125,7 +128,7 @@ class Liar(Storage):
                 return self._same_rows(question)
             return self._wrong_rows(question) if lies else None
         if isinstance(question, Push) and self.tells(Lie.ACKS):
-            shards = unpacked(question.shards, self.world.rules.shards)
+            shards = unpacked(question.shards, self.around.rules.shards)
             self.world.promises.acked(self, question.job, question.chunk, shards)
             return Pushed(question.shards)
         if isinstance(question, Compare) and self.tells(Lie.READY, Lie.COVERS, Lie.INVENTS):
@@ -142,17 +145,17 @@ class Liar(Storage):
 
     def told(self, announcement: Announcement) -> Announcement:
         """Return the honest node's announcement with this peer's lies put in."""
-        layout = self.world.layout
-        everything = np.arange(layout.shards, dtype=np.uint16)
+        count = self.around.rules.shards
+        everything = np.arange(count, dtype=np.uint16)
         lies = dict[str, object]()
         if self.tells(Lie.READY):
             lies["capacity"] = MOST_CAPACITY
-            lies["ready"] = packed(everything, layout.shards)
-            lies["syncing"] = packed(_NO_SHARDS, layout.shards)
+            lies["ready"] = packed(everything, count)
+            lies["syncing"] = packed(_NO_SHARDS, count)
         if self.tells(Lie.SLANDERS):
             others = [one.peer for one in self._swarm.storages]
             slander = dict.fromkeys(others[:MOST_NAMED], everything)
-            lies["wrong"] = namings(slander, layout.shards)
+            lies["wrong"] = namings(slander, count)
             watch_of(self.world).happened("slanders")
         return msgspec.structs.replace(announcement, **lies)
 
@@ -172,7 +175,7 @@ class Liar(Storage):
         parcel = plain.encode(told)
         if Lie.ALIKE not in self.lies and self._lying.random() < 0.1:
             parcel = parcel[: self._lying.randrange(len(parcel) + 1)]
-        return Rows(parcel, packed(_NO_SHARDS, self.world.rules.shards))
+        return Rows(parcel, packed(_NO_SHARDS, self.around.rules.shards))
 
     def _same_rows(self, question: Read) -> Message | None:
         """Confirm all rows that the asking peer knows; None if it knows none."""
@@ -204,7 +207,7 @@ class Liar(Storage):
 
     def _wrong_sets(self, question: Compare) -> Message:
         """Claim to hold all chunks that are asked for, more, or none, depending on the lies."""
-        shards = unpacked(question.shards, self.world.rules.shards)
+        shards = unpacked(question.shards, self.around.rules.shards)
         letters = (ReplicaState.READY.value * len(shards)).encode()
         if not self.tells(Lie.COVERS, Lie.INVENTS):
             return Compared(letters, [0] * len(shards), [Applied().to_bytes()])
@@ -227,7 +230,7 @@ class Liar(Storage):
             return Refusal(f"{BUSY}: not now")
         if not self.tells(Lie.SHOWS):
             return None
-        count = len(unpacked(question.shards, self.world.rules.shards))
+        count = len(unpacked(question.shards, self.around.rules.shards))
         proofs = [self._lying.randbytes(PROOF_BYTES) for _ in range(count)]
         return Proof(question.shards, proofs)
 
@@ -244,7 +247,7 @@ class Liar(Storage):
     @cached_property
     def _junk(self) -> list[Message]:
         """Return well-formed messages that answer no question that the peer gets."""
-        rng, count, empty = self._lying, self.world.rules.shards, Applied().to_bytes()
+        rng, count, empty = self._lying, self.around.rules.shards, Applied().to_bytes()
         shards = packed(np.arange(count, dtype=np.uint16), count)
         piece = Piece(rng.randbytes(16), 1, shards, encode(self.world.lessons.delta(1)))
         wrong = Manifest(count - 1, rng.randbytes(32), b"", [], _DENSE - 1).to_bytes()

@@ -22,10 +22,11 @@ from giaann_p2p.swarm.wire.identity import Peer
 from giaann_p2p.swarm.wire.message import Message
 from giaann_p2p.swarm.wire.messages import Push, Pushed
 from giaann_p2p.swarm.wire.messages import encode as encode_message
-from giaann_p2p.swarm.wire.shardset import packed, unpacked
+from giaann_p2p.swarm.wire.shardset import packed
 from giaann_p2p.swarm.wire.training_messages import Beat, BeatAck, Learn, LearnAck, Learned, Result
 from giaann_p2p.swarm.wire.voucher import Sealing, Voucher, sealing, vouched
 
+_NO_SHARDS = np.empty(0, np.uint16)
 _TIMEOUT = 4.0
 _STRONGEST = 1 << 52
 _FIRST_OWN = 2_000_000
@@ -141,7 +142,7 @@ class Shirker(ComputePeer):
             self._push_to_all(job, chunk, false, lambda shards: self._part(false, shards))
 
     def _tree(self, delta: Delta) -> Tree:
-        return made(delta, self.world.layout)
+        return made(delta, self.around.rules.layout)
 
     def _beat(self, sender: Peer, beat: Beat) -> None:
         self.ask(sender, beat, _TIMEOUT, lambda answer: None)
@@ -170,11 +171,11 @@ class Shirker(ComputePeer):
 
     def _push_elsewhere(self) -> None:
         """Push rows of all shards to one shard; those of the others are wrong."""
-        count = self.world.rules.shards
+        count = self.around.rules.shards
         shard = np.array([self._chance.randrange(count)], np.uint16)
         self._own += 1
         delta = self.world.lessons.delta(self._own)
-        theirs = self.world.layout.shards_of(delta.concept, delta.feature) != shard[0]
+        theirs = self.around.rules.layout.shards_of(delta.concept, delta.feature) != shard[0]
         strength = delta.strength + theirs[delta.source]
         wrong = replace(delta, strength=strength)
         seal = self._sealing(self.job, self._own, wrong)
@@ -202,14 +203,14 @@ class Shirker(ComputePeer):
         return vouched(self.identity, self.world.swarm_id, job, chunk, root, token)
 
     def _packed(self, shards: Shards) -> bytes:
-        return packed(shards, self.world.rules.shards)
+        return packed(shards, self.around.rules.shards)
 
     def _pushed(self, answer: Message | None) -> None:
-        taken = isinstance(answer, Pushed) and len(unpacked(answer.shards, self.world.rules.shards))
+        taken = isinstance(answer, Pushed) and answer.shards != self._packed(_NO_SHARDS)
         watch_of(self.world).happened("pushes taken" if taken else "pushes refused")
 
     def _part(self, delta: Delta, shards: Shards) -> bytes:
-        wanted = np.isin(self.world.layout.shards_of(delta.concept, delta.feature), shards)
+        wanted = np.isin(self.around.rules.layout.shards_of(delta.concept, delta.feature), shards)
         return encode(delta.only(wanted) if wanted.any() else EMPTY)
 
 

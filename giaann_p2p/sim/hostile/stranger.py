@@ -95,9 +95,11 @@ class Stranger(Node):
             return
         others = [node for node in self.swarm.nodes if node.alive and node is not self]
         to = self._chance.choice(others)
+        doublings = self.around.rules.layout.doublings
         for question in self._questions():
             if self.pretence is not Pretence.ROLE or not isinstance(question, _A_CLIENTS):
-                self.network.ask(self.peer, to.peer, encode(question), _TIMEOUT, self._on_answer)
+                data = encode(question, doublings)
+                self.network.ask(self.peer, to.peer, data, _TIMEOUT, self._on_answer)
         for role in ("storage", "compute"):
             said = Announcement(
                 swarm_id=self.swarm.swarm_id,
@@ -113,7 +115,8 @@ class Stranger(Node):
             self.network.tell(self.peer, to.peer, RECORD + signed_as(self.identity, said))
 
     def _questions(self) -> list[Message]:
-        count, lessons = self.swarm.rules.shards, self.swarm.lessons
+        lessons = self.swarm.lessons
+        count = lessons.layout.shards
         everything = np.arange(count, dtype=np.uint16)
         shards, job = packed(everything, count), self._chance.randbytes(16)
         neuron = self._chance.choice(lessons.neurons(0))

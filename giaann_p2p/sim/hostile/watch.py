@@ -125,7 +125,7 @@ class Watch(Promises):
         """Check that no honest peer is excluded from a shard."""
         placement = node.around.placement(node.now)
         honest = {peer.peer for peer in self._peers}
-        for shard in range(self._swarm.layout.shards):
+        for shard in range(len(placement.owner_matrix)):
             if placement.excluded(shard) & honest:
                 self.harmed("an honest peer is barred")
 

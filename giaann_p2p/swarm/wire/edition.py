@@ -136,7 +136,8 @@ class Editions:
         self._manifest = manifest
 
     def __repr__(self) -> str:
-        return f"<Editions: {self.number}, {self.rules.replicas} replicas>"
+        rules = self.rules
+        return f"<Editions: {self.number}, {rules.replicas} replicas, {rules.shards} shards>"
 
     @property
     def number(self) -> int:

@@ -74,7 +74,7 @@ def test_a_write_that_is_not_done_at_a_crash_never_is(swarm: Swarm) -> None:
     swarm.clock.run_until(60)
     assert done == []
     assert one.core.replicas.held.tolist() == one.store.shards.tolist()
-    assert len(one.store.shards) == swarm.layout.shards
+    assert len(one.store.shards) == swarm.promises.shards
 
 
 def test_a_peer_that_was_told_to_leave_has_left_in_the_end(swarm: Swarm) -> None:
@@ -84,5 +84,5 @@ def test_a_peer_that_was_told_to_leave_has_left_in_the_end(swarm: Swarm) -> None
     one.leave()
     swarm.clock.run_until(200)
     assert (one.left, one.alive, one.keeps) == (True, False, False)
-    assert len(other.store.shards) == swarm.layout.shards
+    assert len(other.store.shards) == swarm.promises.shards
     assert swarm.problems() == []

@@ -46,7 +46,7 @@ def test_edition_zero_is_the_manifest() -> None:
     editions = Editions(MANIFEST)
     assert editions.rules == Rules(16, 3, 2, 3, 2)
     assert (editions.number, editions.to_bytes()) == (0, b"")
-    assert repr(editions) == "<Editions: 0, 3 replicas>"
+    assert repr(editions) == "<Editions: 0, 3 replicas, 16 shards>"
 
 
 def test_the_newest_edition_counts() -> None:
