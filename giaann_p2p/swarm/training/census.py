@@ -19,7 +19,7 @@ from giaann_p2p.swarm.wire.message import Message
 from giaann_p2p.swarm.wire.messages import Compare
 from giaann_p2p.swarm.wire.pending import PendingCalls
 from giaann_p2p.swarm.wire.replica import ReplicaState
-from giaann_p2p.swarm.wire.shardset import packed
+from giaann_p2p.swarm.wire.shardset import children, packed
 
 _PAUSE = 1.0
 """Seconds from an owner's answer, or its timeout, to the next question to that owner."""
@@ -67,12 +67,13 @@ class Census:
     def _follow(self) -> None:
         """Ask about the shards that there are now, if their number has doubled since the last look.
 
-        What an owner has of a shard, it has of the shard's children.
+        Owners of a shard own its children (see `Placement`), and have of them what they have of it.
         """
         before, shards = self._shards, self._others.rules.shards
         if before != shards:
             self._told = {shard: dict(self._told[shard % before]) for shard in range(shards)}
-            self._owners, self._placement = {}, None
+            owners, self._placement = self._owners, None
+            self._owners = {s: owners[s % before] for s in range(shards) if s % before in owners}
 
     def known(self, chunks: BitMap) -> BitMap:
         """Return the subset of `chunks` that may be committed.
@@ -145,14 +146,16 @@ class Census:
 
     def _question(self, peer: Peer, shards: list[int]) -> Call:
         self._asking.add(peer)
-        asked = packed(np.array(shards, np.uint16), self._shards)
-        number = self._calls.number(partial(self._answer, peer, shards))
+        count = self._shards
+        asked = packed(np.array(shards, np.uint16), count)
+        number = self._calls.number(partial(self._answer, peer, shards, count))
         question = Compare(asked, [b""] * len(shards), job=self._job)
         return Call(number, peer, question, self._timeout)
 
     def _answer(
-        self, peer: Peer, shards: list[int], answer: Message | None, now: float
+        self, peer: Peer, shards: list[int], count: int, answer: Message | None, now: float
     ) -> list[Call]:
+        """Handle an owner's answer on some shards, of so many as there were when it was asked."""
         self._asking.discard(peer)
         self._next[peer] = now + _PAUSE
         try:
@@ -163,6 +166,7 @@ class Census:
         for shard, word in words.items():
             if word.state is ReplicaState.ABSENT:
                 self._in_vain.add(peer)
-            else:
-                self._told[shard][peer] = word.chunks.of(self._job)
+                continue
+            for child in children([shard], count, self._shards):
+                self._told[child][peer] = word.chunks.of(self._job)
         return []

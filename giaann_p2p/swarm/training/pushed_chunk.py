@@ -58,6 +58,8 @@ class PushedChunk:
         self.next: dict[Peer, float] = {}
         self.sent = 0
         """Number of bytes of this chunk that were sent to peers so far, retries included."""
+        self._divided: PushedChunk | None = None
+        """The same chunk, pushed to the holders of more shards in place of this one."""
 
     @property
     def shards(self) -> int:
@@ -69,7 +71,7 @@ class PushedChunk:
 
         Its seal proves the rows of whole former shards only, so the rows for their children are cut
         and sealed with those of their siblings, and ignored there. A peer that has a shard has its
-        children; what is on its way to a peer is sent again.
+        children. What is on its way to a peer is sent again, and its answer still counts.
         """
         before = self.shards
 
@@ -87,6 +89,7 @@ class PushedChunk:
         for peer, taken in self.taken.items():
             new.acked(peer, recounted(taken, before, shards))
         new.sent = self.sent
+        self._divided = new
         return new
 
     def acked(self, peer: Peer, shards: Shards) -> None:
@@ -98,6 +101,8 @@ class PushedChunk:
         self.taken[peer] = np.union1d(taken, shards)
         if peer in self.lacking:
             self._lacks(peer, self.lacking[peer])
+        if (more := self._divided) is not None:
+            more.acked(peer, recounted(shards, self.shards, more.shards))
 
     def placed(self, placement: Placement, beside: Mapping[Peer, Shards]) -> None:
         """If owners or the peers beside them have changed, recompute what each holder lacks."""

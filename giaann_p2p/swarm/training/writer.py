@@ -120,20 +120,24 @@ class Writer:
 
         `cut` and `seal` are for sets of so many `shards`; 0 for the number that there is now.
         """
-        self._follow()
+        self._follow(now)
         if (job, chunk) in self._chunks:
             return []
         quorum = self._others.rules.quorum
         new = PushedChunk(job, chunk, cut, seal, shards or self._shards, quorum)
         if new.shards != self._shards:  # it was made under an earlier edition
             new = new.doubled(self._shards, quorum)
-        self._chunks[job, chunk] = new
+        self._plan(new, now)
+        return self._all_due(new, now)
+
+    def _plan(self, new: PushedChunk, now: float) -> None:
+        """Plan how a chunk gets to the holders that lack it: by couriers, if it is large."""
+        self._chunks[new.job, new.chunk] = new
         new.placed(self._others.placement(now), self._others.beside(now))
         if self._has_replicas([*new.lacking.values()]):
             everything = np.arange(self._shards, dtype=np.uint16)
             if len(new.cut(everything)) >= self._few:
                 new.couriers = Couriers(everything, len(new.lacking))
-        return self._all_due(new, now)
 
     def give_up(self, job: bytes, chunk: int) -> bool:
         """Stop pushing a chunk; return whether it was being pushed.
@@ -147,7 +151,7 @@ class Writer:
 
         The result is empty if no chunk of the job waits for a keeper.
         """
-        self._follow()
+        self._follow(now)
         chunks = [chunk for (its, _), chunk in self._chunks.items() if its == job]
         if any(not chunk.short and not chunk.kept(self._others).all() for chunk in chunks):
             return self._others.awaited(now)
@@ -155,22 +159,20 @@ class Writer:
 
     def answered(self, number: int, answer: Message | None, now: float) -> list[WriteAction]:
         """Handle the answer to a call; the answer None means a timeout."""
-        self._follow()
+        self._follow(now)
         return self._calls.done(number, answer, now)
 
-    def _follow(self) -> None:
+    def _follow(self, now: float) -> None:
         """Push to the holders of the shards that there are now, if their number has doubled.
 
-        Answers to the pushes before are then of chunks that are pushed no longer.
+        Couriers have forgotten their rows then (see `CarriedDeltas`), so there are new ones.
         """
-        shards = self._shards
-        for key, chunk in self._chunks.items():
-            if chunk.shards != shards:
-                self._chunks[key] = chunk.doubled(shards, self._others.rules.quorum)
+        for chunk in [one for one in self._chunks.values() if one.shards != self._shards]:
+            self._plan(chunk.doubled(self._shards, self._others.rules.quorum), now)
 
     def tick(self, now: float) -> list[WriteAction]:
         """Return the pushes that are due, and the chunks committed; call this every second."""
-        self._follow()
+        self._follow(now)
         acts: list[WriteAction] = []
         for chunk in list(self._chunks.values()):
             acts += self._committed(chunk, now) or self._all_due(chunk, now)

@@ -7,7 +7,7 @@ from pyroaring import BitMap
 from giaann_p2p.store.layout import Shards
 from giaann_p2p.swarm.training.writer import Committed
 from giaann_p2p.swarm.wire.manifest import Rules
-from giaann_p2p.swarm.wire.messages import Compare, Push, Pushed, Refusal
+from giaann_p2p.swarm.wire.messages import Carried, Carry, Compare, Push, Pushed, PushFrom, Refusal
 from giaann_p2p.swarm.wire.shardset import packed, unpacked
 from tests.helpers_swarm import JOB, LESSONS, NOW, SHARDS, A, Around, B, C, D, applied, sealed
 from tests.unit.swarm.training.helpers_writer import ALL, Writing
@@ -33,8 +33,8 @@ def test_who_has_a_shard_has_its_children() -> None:
     assert one.committed == [Committed(JOB, 1)]
 
 
-@pytest.mark.parametrize("answer", [Pushed(ALL), Refusal("full"), None])
-def test_answers_to_pushes_before_the_doubling_do_no_harm(answer: Pushed | Refusal | None) -> None:
+@pytest.mark.parametrize("answer", [Refusal("full"), None])
+def test_refusals_of_pushes_before_the_doubling_do_no_harm(answer: Refusal | None) -> None:
     one = Writing(A, B, C, few=1 << 30)
     one.push()
     before = list(one.calls)
@@ -48,6 +48,40 @@ def test_answers_to_pushes_before_the_doubling_do_no_harm(answer: Pushed | Refus
     for peer in (A, B):
         one.answer(peer, Pushed(EVERY), NOW + 2)
     assert one.committed == [Committed(JOB, 1)]
+
+
+def test_an_answer_to_a_push_before_the_doubling_counts_as_that_push_did() -> None:
+    one = Writing(A, B, C, few=1 << 30)
+    one.push()
+    before = {call.peer: call.number for call in one.calls}
+    double(one.around)
+    one.calls.clear()
+    one.tick(NOW + 1)
+    one.do(one.writer.answered(before[A], Pushed(ALL), NOW + 1))
+    some = packed(np.arange(1, SHARDS, dtype=np.uint16), SHARDS)
+    one.do(one.writer.answered(before[B], Pushed(some), NOW + 1))
+    assert one.tick(NOW + 2) == []
+    assert one.committed == []
+    one.answer(C, Pushed(packed(np.arange(0, MORE, SHARDS, dtype=np.uint16), MORE)), NOW + 2)
+    assert one.committed == [Committed(JOB, 1)]
+
+
+def test_a_large_chunk_gets_a_new_courier_as_the_former_ones_forget_it() -> None:
+    one = Writing(A, B, C, few=1)
+    one.push()
+    (carry,) = one.calls
+    double(one.around)
+    one.calls.clear()
+    (courier,) = one.tick(NOW + 1)
+    (call,) = one.calls
+    assert isinstance(call.message, Carry)
+    assert call.message.shards == EVERY
+    one.do(one.writer.answered(carry.number, Carried(), NOW + 1))
+    assert one.calls == [call]
+    one.answer(courier, Carried(), NOW + 1)
+    questions = [call.message for call in one.calls]
+    assert all(isinstance(one, PushFrom) and one.source == courier for one in questions)
+    assert sorted(call.peer for call in one.calls) == [A, B, C]
 
 
 def test_an_answer_is_no_answer_to_a_push_of_other_shards() -> None:
@@ -103,13 +137,22 @@ def test_a_census_counts_what_was_told_of_parents() -> None:
     assert one.census.known(BitMap([1, 2, 3])) == BitMap([1, 2])
 
 
-def test_an_answer_of_before_counts_for_the_children_of_the_same_number() -> None:
+def test_an_answer_of_before_counts_for_all_children_of_the_shards_it_is_of() -> None:
     one = Counting(A, B, C)
     one.tick()
     double(one.around)
-    one.answer(A, same(1), NOW + 1)
-    assert one.committed is None
-    assert one.tick(NOW + 3) == [A]
-    (question,) = [call.message for call in one.calls if call.peer == A]
-    assert isinstance(question, Compare)
-    assert unpacked(question.shards, MORE).tolist() == list(range(SHARDS, MORE))
+    one.answer(A, said(applied(1, 2), *[applied(1)] * (SHARDS - 1)), NOW + 1)
+    assert one.tick(NOW + 3) == []
+    one.answer(B, same(1, 2), NOW + 3)
+    assert one.committed == [1]
+
+
+def test_a_census_that_has_ended_still_knows_what_was_never_committed() -> None:
+    one = Counting(A, B, C)
+    one.tick()
+    for peer in (A, B, C):
+        one.answer(peer, same(1))
+    double(one.around)
+    one.tick(NOW + 1)
+    assert one.committed == [1]
+    assert one.census.known(BitMap([1, 2])) == BitMap([1])
