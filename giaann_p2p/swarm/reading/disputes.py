@@ -15,13 +15,15 @@ is asked again, because its first answer stays on record. A peer that once held 
 not found, because it looks like a peer that was late.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 
 from giaann_p2p.backoff import Backoff
 from giaann_p2p.model.rows import Answer, Neuron, Row
+from giaann_p2p.store.layout import Layout
 from giaann_p2p.swarm.members.majority import majority
+from giaann_p2p.swarm.members.peers_view import PeersView
 from giaann_p2p.swarm.members.voters import Voters
 from giaann_p2p.swarm.reading.row_calls import RowAnswer, RowCalls
 from giaann_p2p.swarm.reading.row_match import alone, grown, same
@@ -69,12 +71,21 @@ class _Dispute:
         self.backoff = Backoff(_FIRST_PAUSE, since=now)
         """The pause before the next round."""
 
+    def divided(self, layout: Layout) -> list["_Dispute"]:
+        """Return a dispute for each shard of a layout that has some of the rows."""
+        parts = []
+        for shard, where in _by_shard(self.neurons, layout).items():
+            part = _Dispute(shard, [self.neurons[at] for at in where], self.begun)
+            part.first = {peer: [rows[at] for at in where] for peer, rows in self.first.items()}
+            parts.append(part)
+        return parts
+
 
 class Disputes:
     """The disputes that are not settled yet. Invariant: a neuron is in at most one of them."""
 
-    def __init__(self, calls: RowCalls, electors: Voters) -> None:
-        self._calls, self._voters = calls, electors
+    def __init__(self, calls: RowCalls, electors: Voters, others: PeersView) -> None:
+        self._calls, self._voters, self._others = calls, electors, others
         self._open: list[_Dispute] = []
         self._found: list[Lied] = []
         self.opened = self.undecided = 0
@@ -82,22 +93,29 @@ class Disputes:
     def __len__(self) -> int:
         return len(self._open)
 
-    def open(
-        self, shard: int, neurons: list[Neuron], said: Mapping[Peer, Answer], now: float
-    ) -> None:
-        """Open a dispute on rows in which the answers `said` differ.
+    def open(self, neurons: list[Neuron], said: Mapping[Peer, Answer], now: float) -> None:
+        """Open a dispute, for each shard, on the rows in which the answers `said` differ.
 
         Rows that are already disputed are left out, and so are rows beyond the limits.
         """
         known = {neuron for dispute in self._open for neuron in dispute.neurons}
-        new = [at for at, neuron in enumerate(neurons) if neuron not in known][:MOST_ROWS]
-        if not new or len(self._open) == MOST_DISPUTES:
-            return
-        dispute = _Dispute(shard, [neurons[at] for at in new], now)
-        for peer, rows in said.items():
-            dispute.first[peer] = [alone(rows[at]) for at in new]
-        self._open.append(dispute)
-        self.opened += 1
+        for shard, some in _by_shard(neurons, self._others.rules.layout).items():
+            new = [at for at in some if neurons[at] not in known][:MOST_ROWS]
+            if not new or len(self._open) >= MOST_DISPUTES:
+                continue
+            dispute = _Dispute(shard, [neurons[at] for at in new], now)
+            for peer, rows in said.items():
+                dispute.first[peer] = [alone(rows[at]) for at in new]
+            self._open.append(dispute)
+            self.opened += 1
+
+    def divide(self) -> None:
+        """Divide all disputes by the shards that there are now: their number has doubled.
+
+        The present round begins anew: voters of a shard need not vote on all of its children.
+        """
+        layout = self._others.rules.layout
+        self._open = [part for one in self._open for part in one.divided(layout)]
 
     def tick(self, now: float) -> list[Call | Lied]:
         """Start the rounds of disputes that are due; report the liars found since the last call."""
@@ -166,6 +184,14 @@ class Disputes:
         )
         seconds, neuron = self._voters.liar_backoff.lied(peer, now), dispute.neurons[at]
         self._found.append(Lied(peer, dispute.shard, neuron, behind, seconds, told, true))
+
+
+def _by_shard(neurons: Sequence[Neuron], layout: Layout) -> dict[int, list[int]]:
+    """Return the positions of neurons by the shards of their rows."""
+    found: dict[int, list[int]] = {}
+    for at, neuron in enumerate(neurons):
+        found.setdefault(layout.shard_of(*neuron), []).append(at)
+    return found
 
 
 def _agree(dispute: _Dispute, one: Peer, other: Peer) -> bool:

@@ -93,9 +93,8 @@ class _Part:
 
 
 class _Check(NamedTuple):
-    """Rows of one shard that one peer returned, to be compared with those of another peer."""
+    """Rows that one peer returned, to be compared with those of another peer."""
 
-    shard: int
     neurons: list[Neuron]
     rows: Answer
 
@@ -131,7 +130,7 @@ class Reader:
         self._comparing = 0
         """Number of comparisons that are not finished."""
         self.latencies = self._calls.latencies
-        self.disputes = Disputes(self._calls, self._voters)
+        self.disputes = Disputes(self._calls, self._voters, others)
         self.compared = 0
         """Number of rows that were received for a comparison or a vote."""
 
@@ -180,12 +179,15 @@ class Reader:
                 self._put_to_the_vote(part, now)
         return parts
 
-    def _divide_anew(self, now: float) -> None:
-        """Divide what is not read yet by the shards that there are now.
+    def _follow(self, now: float) -> None:
+        """Divide what is not read yet by the shards that there are now, if their number doubled.
 
         Answers to the calls before are ignored: their peers need not serve all halves of a shard.
         """
+        if self._shards == self._others.rules.shards:
+            return
         self._shards = self._others.rules.shards
+        self.disputes.divide()
         for reading in self._readings.values():
             found = list[_Part]()
             for part in reading.parts:
@@ -203,13 +205,13 @@ class Reader:
 
     def answered(self, number: int, answer: Message | None, now: float) -> list[ReadAction]:
         """Handle the answer to a call; None means that no answer came in time."""
+        self._follow(now)
         self._calls.answered(number, answer, now)
         return self.tick(now)
 
     def tick(self, now: float) -> list[ReadAction]:
         """Return calls that are due and outcomes of questions; call it again at `next_tick`."""
-        if self._shards != self._others.rules.shards:
-            self._divide_anew(now)
+        self._follow(now)
         acts: list[ReadAction] = [*self._checks]
         self._checks = []
         acts += self.disputes.tick(now)
@@ -334,19 +336,14 @@ class Reader:
                 part.late = now  # ask the next one at once
         if not part.disputed and (at := ballot.disputed()):
             part.disputed = True
-            self._dispute(part.shard, part.neurons, at, ballot.first, now)
+            self._dispute(part.neurons, at, ballot.first, now)
 
     def _dispute(
-        self,
-        shard: int,
-        neurons: list[Neuron],
-        where: list[int],
-        said: Mapping[Peer, Answer],
-        now: float,
+        self, neurons: list[Neuron], where: list[int], said: Mapping[Peer, Answer], now: float
     ) -> None:
         """Open a dispute on the rows in which peers differ."""
         told = {peer: [rows[at] for at in where] for peer, rows in said.items()}
-        self.disputes.open(shard, [neurons[at] for at in where], told, now)
+        self.disputes.open([neurons[at] for at in where], told, now)
 
     # Rows that are sampled.
 
@@ -360,7 +357,7 @@ class Reader:
             others = [one for one in ready if one != peer and self._others.not_suspected(one, now)]
             second = partner(self._verify, part.number, part.shard, others)
             if second is not None and peer in ready and rows is not None:
-                checks.setdefault(second, []).append(_Check(part.shard, neurons, rows))
+                checks.setdefault(second, []).append(_Check(neurons, rows))
         for second, some in checks.items():
             neurons = [neuron for check in some for neuron in check.neurons]
             then = partial(self._compared, peer, second, some)
@@ -378,7 +375,7 @@ class Reader:
             self.compared += len(rows)
             if where := differing(check.rows, rows):
                 said = {peer: check.rows, second: rows}
-                self._dispute(check.shard, check.neurons, where, said, now)
+                self._dispute(check.neurons, where, said, now)
 
 
 def _in_turns(parts: list[_Part]) -> Iterator[list[_Part]]:

@@ -20,6 +20,7 @@ from giaann_p2p.store.codec.plain import MAGIC, PlainRows
 from giaann_p2p.store.codec.plain import decode as decode_plainly
 from giaann_p2p.store.codec.sheaf import SheafRows
 from giaann_p2p.store.codec.sheaf import decode as decode_sheaf
+from giaann_p2p.store.layout import Layout
 from giaann_p2p.swarm.members.peers_view import PeersView
 from giaann_p2p.swarm.reading.known_rows import (
     NO_MARKS,
@@ -103,7 +104,8 @@ class RowCalls:
         concepts = np.array([neuron.concept for neuron in order], "<u8").tobytes()
         features = np.array([neuron.feature for neuron in order], "<u8").tobytes()
         self.loads.began(peer, now)
-        asked = _Asked(peer, frozenset(order), marked, then, now)
+        layout = self._others.rules.layout
+        asked = _Asked(peer, frozenset(order), marked, then, now, layout)
         number = self._pending_calls.number(partial(self._on_answer, asked))
         read = Read(concepts, features, marked.marks, marked.salt)
         return Call(number, peer, read, self._timeout)
@@ -130,9 +132,8 @@ class RowCalls:
 
     def _told(self, asked: "_Asked", answer: Rows) -> RowAnswer:
         """Validate an answer; MessageError or DamagedError if no honest peer would send it."""
-        layout = self._others.rules.layout
-        gone = frozenset(unpacked(answer.moved, layout.shards).tolist())
-        of = layout.shard_of
+        gone = frozenset(unpacked(answer.moved, asked.layout.shards).tolist())
+        of = asked.layout.shard_of
         moved = frozenset(pair for pair in asked.neurons if of(*pair) in gone) if gone else _NONE
         data = answer.parcel
         decode = decode_plainly if data.startswith(MAGIC) else decode_sheaf
@@ -153,3 +154,5 @@ class _Asked(NamedTuple):
     marked: Marked
     then: Then
     since: float
+    layout: Layout
+    """The layout in which the call, and so its answer, counts shards."""
