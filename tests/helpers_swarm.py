@@ -96,6 +96,7 @@ from giaann_p2p.swarm.wire.training_messages import (
     Learn,
     LearnAck,
     Learned,
+    LearnIn,
     PushOrder,
     Result,
     Skip,
@@ -422,6 +423,7 @@ MESSAGES: list[Message] = [
     AskDigests(SHARDS_OF_ALL),
     Digests(packed(shards(0), SHARDS), [Digest(b"r", b"of chunks", b"of content", 5, 70)]),
     Learn(JOB, 4, ["Bees make honey.", "Wasps make none."]),
+    LearnIn(JOB, 4, ["Bees make honey."], 16),
     LearnAck(),
     Beat(
         JOB,

@@ -87,7 +87,7 @@ class JobRun:
         self.pages = pages
         self.over = False
         self._schedule, self._policy = schedule, policy
-        self._coordinator = Coordinator(job, schedule, pages.texts, agreement, trust)
+        self._coordinator = Coordinator(job, schedule, pages.texts, agreement, trust, calls.rules)
         self._calls, self._clock, self._tally, self._news = calls, clock, tally, news
         self._early: dict[int, Learned] = {}  # reports about chunks that have not been read yet
         self._lines: dict[int, int] = {}  # first line of each failed chunk

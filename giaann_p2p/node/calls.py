@@ -62,7 +62,7 @@ class Calls:
         self.bytes_out = self.bytes_in = 0
         """Totals in bytes: requests sent, and answers received."""
         self._transport, self._failed = transport, failed
-        self._rules, self._weigh = rules, weigh
+        self.rules, self._weigh = rules, weigh
         self._open: dict[_Asked, Call] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -79,7 +79,7 @@ class Calls:
         asked = _Asked(then, b"", loop.time() + call.timeout)
         self._open[asked] = call
         try:
-            asked.data = encode(call.message, self._rules().layout.doublings)
+            asked.data = encode(call.message, self.rules().layout.doublings)
             drop = self._transport.ask(
                 call.peer, asked.data, timeout=call.timeout, told=partial(self._on_answer, asked)
             )

@@ -132,7 +132,12 @@ class Trainer(Visitor):
             self.world.swarm_id, self.job, rules.redundancy, _CHECKED, self._trust
         )
         self._coordinator = Coordinator(
-            self.job, self._schedule, lambda chunk: [str(chunk)], agreement, self._trust
+            self.job,
+            self._schedule,
+            lambda chunk: [str(chunk)],
+            agreement,
+            self._trust,
+            lambda: self.around.rules,
         )
         self._do(self._coordinator.read(self._first + self._chunks, True, self.now))
 

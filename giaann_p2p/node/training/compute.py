@@ -33,6 +33,7 @@ from giaann_p2p.swarm.training.worker import Lesson, Worker
 from giaann_p2p.swarm.training.writer import Writer
 from giaann_p2p.swarm.wire.actions import Action, Call, Compute, Reply, Stop
 from giaann_p2p.swarm.wire.identity import Peer, name_of
+from giaann_p2p.swarm.wire.member_messages import EditionIs
 from giaann_p2p.swarm.wire.message import Message
 from giaann_p2p.swarm.wire.messages import Refusal, decode, encode
 from giaann_p2p.swarm.wire.prompt_messages import Ask, Told
@@ -193,6 +194,8 @@ class ComputeNode:
     def _ordered(self, peer: Peer, order: Learn) -> Message:
         if not self.lookout.whole.is_set():
             return Refusal(_BEGINNING)
+        if order.doublings > self.gate.rules().layout.doublings:
+            return EditionIs(self.gate.editions.to_bytes())  # the client sends the newer one
         if too_long := [text for text in order.sentences if len(text) > self._longest]:
             return Refusal(
                 f"sentences: one has {len(too_long[0]):,} characters; "
@@ -251,8 +254,10 @@ class ComputeNode:
         began, made = perf_counter(), None
         self.learn_speed.begin()
         try:
-            layout = self.gate.rules().layout
-            cuts = [shards.tobytes() for shards in self._writer.cuts(self.clock())]
+            present = self.gate.rules().layout
+            layout = present.doubled(order.doublings)
+            held = self._writer.cuts(self.clock())
+            cuts = [present.cover(shards, layout).tobytes() for shards in held]
             made = await self._learning.learn(Task(order.sentences, cuts, layout))
         finally:
             is_done = made is not None and not isinstance(made, str)

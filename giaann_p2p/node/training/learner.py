@@ -32,7 +32,7 @@ class Task(NamedTuple):
     cuts: list[bytes]
     """The sets of shards to cut its delta for, each as bytes of `Shards`."""
     layout: Layout
-    """The swarm's layout now, whose shards these are."""
+    """The layout in which the delta is sealed, whose shards these are."""
 
 
 class Made(NamedTuple):

@@ -18,17 +18,18 @@ from giaann_p2p.swarm.training.schedule import MOST_SLOTS, Schedule
 from giaann_p2p.swarm.training.trust import Trust
 from giaann_p2p.swarm.wire.actions import Call
 from giaann_p2p.swarm.wire.identity import Peer
+from giaann_p2p.swarm.wire.manifest import Rules
 from giaann_p2p.swarm.wire.message import Message
 from giaann_p2p.swarm.wire.messages import Refusal
 from giaann_p2p.swarm.wire.pending import PendingCalls
 from giaann_p2p.swarm.wire.training_messages import (
     Beat,
     BeatAck,
-    Learn,
     LearnAck,
     Learned,
     PushOrder,
     Result,
+    learn_order,
 )
 
 _TIMEOUT = 4.0
@@ -70,13 +71,18 @@ class Coordinator:
         sentences: Sentences,
         agreement: DeltaAgreement,
         trust: Trust,
+        rules: Callable[[], Rules],
     ) -> None:
+        """Begin; `rules` returns the swarm's rules by the newest edition that this peer knows."""
         self.job, self._schedule, self._sentences = job, schedule, sentences
-        self._agreement, self._trust = agreement, trust
+        self._agreement, self._trust, self._rules = agreement, trust, rules
         self._calls = PendingCalls[Message | None, JobAction]()
         self._workers: dict[Peer, int] = {}  # present compute peers, with their slots
         self._left: dict[Peer, set[int]] = {}  # chunks revoked in the answer to the next heartbeat
         self._given_up: dict[int, tuple[str, ...]] = {}
+        self._doublings: dict[int, int] = {}
+        """How often the layout was doubled in which each chunk in work is sealed: that of when it
+        was first leased, because all peers that learn the chunk must come to the same seal."""
         self._done: dict[Peer, BitMap] = {}
 
     @property
@@ -145,6 +151,7 @@ class Coordinator:
                 known = self._schedule.state(learned.chunk) is ChunkState.COMMITTED
                 actions += self._schedule.done(peer, learned.chunk, now)
                 self._agreement.close(learned.chunk)
+                self._doublings.pop(learned.chunk, None)
                 if not known:
                     self._done.setdefault(peer, BitMap()).add(learned.chunk)
                     news.append(learned)
@@ -207,7 +214,8 @@ class Coordinator:
 
     def _learn(self, peer: Peer, chunk: int) -> Call:
         self._left.get(peer, set()).discard(chunk)
-        question = Learn(self.job, chunk, self._sentences(chunk))
+        doublings = self._doublings.setdefault(chunk, self._rules().layout.doublings)
+        question = learn_order(self.job, chunk, self._sentences(chunk), doublings)
         return Call(self._calls.number(partial(self._taken, peer, chunk)), peer, question, _TIMEOUT)
 
     def _taken(self, peer: Peer, chunk: int, answer: Message | None, now: float) -> list[JobAction]:

@@ -51,6 +51,7 @@ _WORD_WITHIN = 5.0
 """Seconds after which a learned chunk is overdue, and may be dropped to free its slot. Normally it
 is committed or revoked well before: the coordinator's decision takes one round trip, the push
 another."""
+_SEALED_OTHERWISE = "busy: another client has this chunk sealed for another number of shards"
 _MOST_REASON = 200
 """Maximum length in characters of the reason that a heartbeat gives for a failed chunk."""
 
@@ -83,6 +84,15 @@ class _Learned(NamedTuple):
     """Time at which the chunk was learned."""
 
 
+class _InWork(NamedTuple):
+    """A chunk in progress."""
+
+    doublings: int
+    """How often the layout was doubled in which it is sealed."""
+    learned: _Learned | None = None
+    """None until it is learned."""
+
+
 @dataclass
 class _Orders:
     """What one coordinator has ordered for one job, and what it has yet to be told."""
@@ -111,9 +121,9 @@ class Worker:
         self._slots, self._writer, self._vouch = slots, pushes, vouch
         self._calls = PendingCalls[Message | None, Action]()
         self._orders: dict[Key, _Orders] = {}
-        self._on_its_way: dict[_Task, _Learned | None] = {}
-        """The chunks in progress, with None until they are learned. A chunk that several
-        coordinators want takes one slot."""
+        self._on_its_way: dict[_Task, _InWork] = {}
+        """The chunks in progress. A chunk that several coordinators want takes one slot, and is
+        sealed only once: a coordinator that wants another seal is refused."""
         self._leaving = False
 
     @property
@@ -145,19 +155,22 @@ class Worker:
         key, task = (sender, order.job), (order.job, order.chunk)
         orders = self._orders.get(key, _Orders(now, now + _EVERY))
         orders.heard = now
+        in_work = self._on_its_way.get(task)
+        if in_work is not None and in_work.doublings != order.doublings:
+            return [Reply(ticket, Refusal(_SEALED_OTHERWISE))]
         if order.chunk in orders.working or order.chunk in orders.done:
             return [Reply(ticket, LearnAck())]
-        if task not in self._on_its_way and (why := self._refusal(sender, now)):
+        if in_work is None and (why := self._refusal(sender, now)):
             return [Reply(ticket, Refusal(why))]
         self._orders[key] = orders  # only now, so that a refused coordinator leaves no state behind
         orders.working.add(order.chunk)
         orders.failed.pop(order.chunk, None)
-        if (learned := self._on_its_way.get(task)) is not None:
-            return [Reply(ticket, LearnAck()), *self._offered(*task, learned.lesson, now)]
-        if task in self._on_its_way:
+        if in_work is not None and in_work.learned is not None:
+            return [Reply(ticket, LearnAck()), *self._offered(*task, in_work.learned.lesson, now)]
+        if in_work is not None:
             return [Reply(ticket, LearnAck())]
-        self._on_its_way[task] = None
-        return [Reply(ticket, LearnAck()), Compute(order.job, order.chunk, order.sentences)]
+        self._on_its_way[task] = _InWork(order.doublings)
+        return [Reply(ticket, LearnAck()), Compute(*task, order.sentences, order.doublings)]
 
     def _refusal(self, sender: Peer, now: float) -> str:
         """Return why a coordinator gets no slot; empty if a slot is free, or was freed for it."""
@@ -177,8 +190,13 @@ class Worker:
 
     def _is_late(self, task: _Task, now: float) -> bool:
         """Return whether a chunk was learned so long ago that it may be dropped for another one."""
-        learned = self._on_its_way.get(task)
+        learned = self._learned(*task)
         return learned is not None and now - learned.since > _WORD_WITHIN
+
+    def _learned(self, job: bytes, chunk: int) -> _Learned | None:
+        """Return a chunk in progress that is learned; None for any other."""
+        in_work = self._on_its_way.get((job, chunk))
+        return in_work.learned if in_work is not None else None
 
     def _make_place(self, sender: Peer, now: float) -> bool:
         """Drop an overdue chunk whose coordinators all use more slots here than the sender.
@@ -203,7 +221,8 @@ class Worker:
 
     def computed(self, job: bytes, chunk: int, outcome: Lesson | str, now: float) -> list[Action]:
         """Report a chunk's outcome to its coordinators: the result, or why learning failed."""
-        if (job, chunk) not in self._on_its_way:
+        in_work = self._on_its_way.get((job, chunk))
+        if in_work is None:
             return []  # no coordinator wants the chunk any more
         if isinstance(outcome, str):
             del self._on_its_way[job, chunk]
@@ -211,7 +230,7 @@ class Worker:
                 orders.working.discard(chunk)
                 orders.failed[chunk] = outcome[:_MOST_REASON]
             return self._told(job, now)
-        self._on_its_way[job, chunk] = _Learned(outcome, now)
+        self._on_its_way[job, chunk] = in_work._replace(learned=_Learned(outcome, now))
         if not self._of(job, chunk):
             del self._on_its_way[job, chunk]
         return self._offered(job, chunk, outcome, now)
@@ -225,7 +244,7 @@ class Worker:
 
     def _brought(self, job: bytes, order: PushOrder, now: float) -> list[Action]:
         """Carry out an order to push: send a chunk to its owners, sealed with the vouchers."""
-        learned = self._on_its_way.get((job, order.chunk))
+        learned = self._learned(job, order.chunk)
         if learned is None:
             return []
         lesson = learned.lesson
@@ -262,10 +281,10 @@ class Worker:
         return self._pushed(self._writer.answered(number, answer, now), now)
 
     def _committed(self, done: Committed, now: float) -> list[Action]:
-        on_its_way = self._on_its_way.pop((done.job, done.chunk), None)
-        learned = Learned(done.chunk, pushed=done.sent)
-        if on_its_way is not None:
-            lesson = on_its_way.lesson
+        known, learned = self._learned(done.job, done.chunk), Learned(done.chunk, pushed=done.sent)
+        self._on_its_way.pop((done.job, done.chunk), None)
+        if known is not None:
+            lesson = known.lesson
             learned = Learned(done.chunk, lesson.sequences, list(lesson.skips), done.sent)
         for orders in self._of(done.job, done.chunk):
             orders.working.discard(done.chunk)

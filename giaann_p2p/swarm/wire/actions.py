@@ -130,6 +130,8 @@ class Compute(NamedTuple):
     job: bytes
     chunk: int
     sentences: list[str]
+    doublings: int = 0
+    """How often the layout was doubled in which the chunk's delta is sealed."""
 
 
 class Stop(NamedTuple):

@@ -37,7 +37,7 @@ from giaann_p2p.swarm.wire.message import NEURON_BYTES, Amount, Chunk, Counting,
 from giaann_p2p.swarm.wire.prompt_messages import Ask, Continued, ContinuedSubwords
 from giaann_p2p.swarm.wire.row_mark import MARK_BYTES
 from giaann_p2p.swarm.wire.row_mark import SALT_BYTES as MARK_SALT_BYTES
-from giaann_p2p.swarm.wire.training_messages import Beat, BeatAck, Learn, LearnAck
+from giaann_p2p.swarm.wire.training_messages import Beat, BeatAck, Learn, LearnAck, LearnIn
 from giaann_p2p.swarm.wire.withdrawn import MOST as MOST_ORPHANS
 from giaann_p2p.swarm.wire.withdrawn import Part as Orphaned
 
@@ -438,6 +438,7 @@ AnyMessage = (
     | AskDigests
     | Digests
     | Learn
+    | LearnIn
     | LearnAck
     | Beat
     | BeatAck

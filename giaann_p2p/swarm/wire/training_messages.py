@@ -5,9 +5,10 @@ from typing import Annotated
 import msgspec
 
 from giaann_p2p.model.spec import MOST_CHUNK
+from giaann_p2p.store.layout import MOST_SHARDS
 from giaann_p2p.swarm.wire.identity import PeerField
 from giaann_p2p.swarm.wire.manifest import MOST_REDUNDANCY
-from giaann_p2p.swarm.wire.message import Chunk, Job, Message
+from giaann_p2p.swarm.wire.message import Chunk, Counting, Job, Message
 from giaann_p2p.swarm.wire.voucher import Root, Voucher
 
 MOST_AWAITED = 8
@@ -30,6 +31,28 @@ class Learn(Message, frozen=True, tag="learn"):
     job: Job
     chunk: Chunk
     sentences: Annotated[list[str], msgspec.Meta(max_length=MOST_CHUNK)]
+
+    @property
+    def doublings(self) -> int:
+        """How often the layout was doubled in which the chunk's delta is to be sealed."""
+        return 0
+
+
+class LearnIn(Learn, Counting, frozen=True, tag="learn in"):
+    """Request like `Learn`, of a swarm whose number of shards was doubled.
+
+    All peers that learn a chunk must seal it alike, so the client names the layout. The receiver
+    must know that layout, and may count more shards by now.
+    """
+
+    doublings: Annotated[int, msgspec.Meta(ge=1, lt=MOST_SHARDS.bit_length())]
+
+
+def learn_order(job: bytes, chunk: int, sentences: list[str], doublings: int) -> Learn:
+    """Return the request to learn a chunk, and to seal its delta in a layout doubled so often."""
+    if doublings:
+        return LearnIn(job, chunk, sentences, doublings)
+    return Learn(job, chunk, sentences)
 
 
 class LearnAck(Message, frozen=True, tag="taken"):

@@ -6,8 +6,13 @@ import pytest
 
 from giaann_p2p.errors import PeerError
 from giaann_p2p.model.manner import Manner
-from giaann_p2p.node.training.learner import Made, Task
+from giaann_p2p.node.calls import Calls
+from giaann_p2p.node.training.learner import Made, Task, teach
+from giaann_p2p.sim.lessons import SPEC
+from giaann_p2p.store.seal import from_bytes
 from giaann_p2p.swarm.members.losses import Losses, losses
+from giaann_p2p.swarm.wire.actions import Call
+from giaann_p2p.swarm.wire.edition import Edition
 from giaann_p2p.swarm.wire.identity import Peer
 from giaann_p2p.swarm.wire.manifest import Manifest
 from giaann_p2p.swarm.wire.member_messages import (
@@ -17,14 +22,23 @@ from giaann_p2p.swarm.wire.member_messages import (
     AskRecords,
     AskRelease,
     AskRevoked,
+    EditionIs,
     ManifestIs,
 )
 from giaann_p2p.swarm.wire.message import Message
 from giaann_p2p.swarm.wire.messages import Refusal, decode, encode
 from giaann_p2p.swarm.wire.prompt_messages import Ask, Continued
-from giaann_p2p.swarm.wire.training_messages import Beat, BeatAck, Learn, LearnAck, PushOrder, Skip
+from giaann_p2p.swarm.wire.training_messages import (
+    Beat,
+    BeatAck,
+    Learn,
+    LearnAck,
+    PushOrder,
+    Skip,
+    learn_order,
+)
 from tests.helpers_swarm import MESSAGES
-from tests.unit.node.helpers import JOB, LAYOUT, MANIFEST, Town, identity, play
+from tests.unit.node.helpers import FOUNDER, JOB, LAYOUT, MANIFEST, Town, identity, play
 from tests.unit.node.training.helpers_compute import FATAL, Visitor, Workshop
 
 TEXT = ["The bee of 5 makes honey from the flower in a year.", "Go."]
@@ -83,6 +97,58 @@ def test_a_chunk_is_learned_pushed_and_told_of() -> None:
         assert set(map(len, shop.slow.learned[0].cuts)) == {2 * 16}  # three who have all
         for house in town.houses:
             assert set(house.store.applied(0, JOB)) == {7}
+        await leader.visitor.close()
+        await shop.end()
+
+    play(story)
+
+
+def edition(number: int) -> bytes:
+    """Return the edition that doubles the shards so often."""
+    shards = LAYOUT.shards << number
+    return Edition.signed(FOUNDER, MANIFEST.swarm_id, number, 3, shards=shards).to_bytes()
+
+
+@pytest.mark.parametrize("doublings", [0, 1])
+def test_a_chunk_is_sealed_in_the_layout_of_its_order(doublings: int) -> None:
+    async def story(town: Town) -> None:
+        shop, leader = await founded(town)
+        shop.node.gate.learn_edition(edition(1))
+        assert await leader.ask(learn_order(JOB, 7, TEXT, doublings)) == LearnAck()
+        await town.until(lambda: any(beat.results for beat in leader.beats), 10)
+        (task,) = shop.slow.learned
+        layout = LAYOUT.doubled(doublings)
+        assert task.layout == layout
+        assert {*map(len, task.cuts)} == {2 * layout.shards}  # for who has all
+        delta = teach(SPEC, "cpu")().learn(Task(TEXT, [], layout))
+        tree = from_bytes(delta.leaves, doublings)
+        assert {r.root for beat in leader.beats for r in beat.results} == {tree.root}
+        await leader.visitor.close()
+        await shop.end()
+
+    play(story)
+
+
+def test_who_knows_too_few_shards_for_an_order_is_sent_the_edition() -> None:
+    async def story(town: Town) -> None:
+        shop, leader = await founded(town)
+        question = learn_order(JOB, 7, TEXT, 2)
+        assert await leader.ask(question) == EditionIs(b"")
+        shop.node.gate.learn_edition(edition(1))
+        assert await leader.ask(question) == EditionIs(edition(1))
+        client = leader.visitor.visit.gate
+        client.learn_edition(edition(2))
+        calls = Calls(
+            leader.visitor.transport, client.rules, lambda error: None, client.weigh_edition
+        )
+        told = list[Message | None]()
+        calls.start(Call(1, shop.me, question, 5.0), told.append)
+        await town.until(lambda: shop.node.gate.rules().edition == 2, 5)
+        (answer,) = told
+        assert isinstance(answer, Refusal)
+        assert answer.is_busy
+        assert await leader.ask(question) == LearnAck()
+        await calls.end()
         await leader.visitor.close()
         await shop.end()
 

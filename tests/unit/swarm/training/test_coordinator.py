@@ -14,6 +14,7 @@ from giaann_p2p.swarm.training.schedule import MOST_SLOTS, Schedule
 from giaann_p2p.swarm.training.trust import Trust
 from giaann_p2p.swarm.wire.actions import Call
 from giaann_p2p.swarm.wire.identity import Peer
+from giaann_p2p.swarm.wire.manifest import Rules
 from giaann_p2p.swarm.wire.message import Message
 from giaann_p2p.swarm.wire.messages import Refusal
 from giaann_p2p.swarm.wire.training_messages import (
@@ -22,11 +23,27 @@ from giaann_p2p.swarm.wire.training_messages import (
     Learn,
     LearnAck,
     Learned,
+    LearnIn,
     Result,
     Skip,
+    learn_order,
 )
 from giaann_p2p.swarm.wire.voucher import vouched
-from tests.helpers_swarm import AUTHORS, JOB, MESSAGES, NOW, OTHER_JOB, SWARM_ID, A, B, C, D, sent
+from tests.helpers_swarm import (
+    AUTHORS,
+    JOB,
+    MESSAGES,
+    NOW,
+    OTHER_JOB,
+    RULES,
+    SHARDS,
+    SWARM_ID,
+    A,
+    B,
+    C,
+    D,
+    sent,
+)
 
 TRUE, FALSE = bytes(DIGEST), bytes([1]) * DIGEST
 P = [author.peer for author in AUTHORS]
@@ -65,7 +82,11 @@ class Leading:
     ) -> None:
         self.schedule = Schedule(InOrder(), committed, PACE, alone=redundancy == 1)
         court, self.trust = agreement(redundancy, share)
-        self.coordinator = Coordinator(JOB, self.schedule, sentences, court, self.trust)
+        self.rules = RULES
+        self.coordinator = Coordinator(
+            JOB, self.schedule, sentences, court, self.trust, lambda: self.rules
+        )
+        self.orders: list[Learn] = []
         self.liars: list[Peer] = []
         self.over: list[Over] = []
         self.learned: list[int] = []
@@ -78,7 +99,9 @@ class Leading:
             if isinstance(act, Call):
                 question = sent(act.message)
                 assert isinstance(question, Learn)
-                assert question == Learn(JOB, question.chunk, sentences(question.chunk))
+                text = sentences(question.chunk)
+                assert question == learn_order(JOB, question.chunk, text, question.doublings)
+                self.orders.append(question)
                 assert act.timeout == 4.0
                 orders.append((act.peer, question.chunk))
             elif isinstance(act, Learned):
@@ -175,8 +198,8 @@ def test_what_is_committed_is_not_leased_again() -> None:
 
 def test_text_may_come_bit_by_bit() -> None:
     one = Leading.__new__(Leading)
-    one.schedule, one.over, one.learned = Schedule(InOrder(), (), PACE), [], []
-    one.coordinator = Coordinator(JOB, one.schedule, sentences, *agreement())
+    one.schedule, one.over, one.learned, one.orders = Schedule(InOrder(), (), PACE), [], [], []
+    one.coordinator = Coordinator(JOB, one.schedule, sentences, *agreement(), lambda: RULES)
     assert one.seen({A: 2}) == []
     assert one.do(one.coordinator.read(1, False, NOW)) == [(A, 0)]
     assert one.beat(A, done=[0]) == (BeatAck([]), [])
@@ -184,6 +207,19 @@ def test_text_may_come_bit_by_bit() -> None:
     assert one.do(one.coordinator.read(2, True, NOW)) == [(A, 1)]
     one.beat(A, done=[1])
     assert one.over == [Over({})]
+
+
+def test_all_that_learn_a_chunk_seal_it_in_the_layout_of_the_first_order() -> None:
+    """Otherwise honest peers would come to different results when the shards double."""
+    one = Leading(2, redundancy=2)
+    one.seen({P[0]: 1})
+    assert one.orders == [Learn(JOB, 0, sentences(0))]
+    one.rules = Rules(2 * SHARDS, founding_shards=SHARDS)
+    assert one.came(0) == ([], [(P[0], 1)])
+    assert one.seen({P[0]: 1, P[1]: 1}, NOW + 3) == [(P[1], 0)]
+    assert one.orders[1:] == [LearnIn(JOB, 1, sentences(1), 1), Learn(JOB, 0, sentences(0))]
+    assert one.came(1) == ([0], [])
+    assert one.liars == []
 
 
 def test_a_job_of_nothing_is_over_at_once() -> None:

@@ -6,10 +6,15 @@ from pyroaring import BitMap
 
 from giaann_p2p.store.layout import Shards
 from giaann_p2p.swarm.training.writer import Committed
+from giaann_p2p.swarm.wire.actions import Compute, Reply
+from giaann_p2p.swarm.wire.identity import Peer
 from giaann_p2p.swarm.wire.manifest import Rules
+from giaann_p2p.swarm.wire.message import Message
 from giaann_p2p.swarm.wire.messages import Carried, Carry, Compare, Push, Pushed, PushFrom, Refusal
 from giaann_p2p.swarm.wire.shardset import packed, unpacked
+from giaann_p2p.swarm.wire.training_messages import LearnAck, learn_order
 from tests.helpers_swarm import JOB, LESSONS, NOW, SHARDS, A, Around, B, C, D, applied, sealed
+from tests.unit.swarm.training.helpers_worker import TEXT, Working
 from tests.unit.swarm.training.helpers_writer import ALL, Writing
 from tests.unit.swarm.training.test_census import Counting, said, same
 
@@ -119,6 +124,37 @@ def test_rows_of_children_are_sealed_with_those_of_their_siblings(late: bool) ->
         parents = np.unique(children % SHARDS)
         assert call.message.parcel == LESSONS.parcel(1, parents)
         assert call.message.seal == sealed(JOB, 1)(parents)
+
+
+def learn_in(one: Working, doublings: int, peer: Peer = C) -> Message:
+    one.tickets += 1
+    question = learn_order(JOB, 1, TEXT, doublings)
+    one.do(one.worker.asked(one.tickets, peer, question, NOW))
+    return one.replies[one.tickets]
+
+
+def test_a_chunk_is_sealed_in_the_layout_that_its_order_names() -> None:
+    one = Working()
+    order = learn_order(JOB, 1, TEXT, 3)
+    acts = one.worker.asked(7, C, order, NOW)
+    assert acts == [Reply(7, LearnAck()), Compute(JOB, 1, TEXT, 3)]
+
+
+@pytest.mark.parametrize("is_learned", [False, True])
+def test_a_chunk_in_work_is_not_sealed_in_another_layout(is_learned: bool) -> None:
+    one = Working()
+    one.brings = False
+    assert learn_in(one, 1) == LearnAck()
+    if is_learned:
+        one.computed(1)
+    for peer in (C, D):
+        answer = learn_in(one, 0, peer)
+        assert isinstance(answer, Refusal)
+        assert answer.is_busy
+    assert len(one.of(D)) == 0
+    assert learn_in(one, 1, D) == LearnAck()
+    assert one.learning == [(JOB, 1)]
+    assert len(one.of(D)) == is_learned
 
 
 def test_a_census_counts_what_was_told_of_parents() -> None:

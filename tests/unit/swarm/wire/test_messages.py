@@ -17,19 +17,20 @@ from giaann_p2p.swarm.wire.messages import (
     encode,
 )
 from giaann_p2p.swarm.wire.row_mark import MARK_BYTES, SALT_BYTES
+from giaann_p2p.swarm.wire.training_messages import Learn, learn_order
 from tests.helpers_swarm import JOB, MESSAGES
 
 
 def test_there_is_one_of_each_kind() -> None:
     kinds: set[type] = set(AnyMessage.__args__)
     assert {type(message) for message in MESSAGES} == kinds
-    assert kinds == set(ends_of(Message))
+    assert kinds == set(sent_kinds(Message))
 
 
-def ends_of(kind: type) -> list[type]:
-    """Return the kinds of a kind that have no kinds of their own."""
-    kinds = kind.__subclasses__()
-    return [end for one in kinds for end in ends_of(one)] if kinds else [kind]
+def sent_kinds(kind: type[Message]) -> list[type]:
+    """Return the kinds of a kind that are sent: those with a tag."""
+    own = [kind] if kind.__struct_config__.tag else []
+    return own + [end for one in kind.__subclasses__() for end in sent_kinds(one)]
 
 
 @pytest.mark.parametrize("message", MESSAGES, ids=lambda message: type(message).__name__)
@@ -105,6 +106,16 @@ def test_a_question_says_how_often_shards_were_doubled(doublings: int) -> None:
     for none in (b"\6", bytes([6, 0]) + plain[1:], bytes([6, 17]) + plain[1:]):
         with pytest.raises(MessageError, match="doubled more often than 16 times"):
             decode(none)
+
+
+def test_an_order_to_learn_names_no_layout_that_was_never_doubled() -> None:
+    plain = learn_order(b"j" * 16, 4, ["Bees."], 0)
+    assert encode(plain) == b"\5\x94\xa5learn\xc4\x10" + b"j" * 16 + b"\4\x91\xa5Bees."
+    assert plain.doublings == 0
+    for doublings in (1, 16):
+        order = decode(encode(learn_order(b"j" * 16, 4, ["Bees."], doublings)))
+        assert isinstance(order, Learn)
+        assert (order.chunk, order.sentences, order.doublings) == (4, ["Bees."], doublings)
 
 
 def test_another_version_is_named() -> None:
