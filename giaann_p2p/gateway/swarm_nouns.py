@@ -11,6 +11,7 @@ from giaann_p2p.client.session import Session
 from giaann_p2p.gateway.noun_index import NounIndex
 from giaann_p2p.gateway.views import Found
 from giaann_p2p.node.reading.noun_lists import nouns_of
+from giaann_p2p.store.layout import Layout
 
 _REFRESH = 60.0
 """Seconds for which a list is used; it is made anew only while somebody searches."""
@@ -30,6 +31,8 @@ class SwarmNouns:
         self._index, self._note = NounIndex(), "the nouns are being listed; search again soon"
         self._kept: dict[int, dict[str, int]] = {}
         """The last list of each shard that was ever listed."""
+        self._counted = 0
+        """The number of all shards of which these lists are."""
         self._lacking: list[int] = []
         """The shards that could not be listed when they were asked for last."""
         self._listed = self._tried = float("-inf")
@@ -37,18 +40,21 @@ class SwarmNouns:
 
     async def search(self, session: Session, prefix: str, most: int) -> Found:
         """Return nouns that begin with a text, the most frequent first."""
-        if (self._listing is None or self._listing.done()) and (shards := self._due(session)):
-            self._listing = asyncio.create_task(self._list(session, shards))
+        layout = session.around.rules.layout
+        if (self._listing is None or self._listing.done()) and (shards := self._due(layout)):
+            self._listing = asyncio.create_task(self._list(session, shards, layout))
         if self._listing is not None and not self._kept:
             await asyncio.wait([self._listing], timeout=_WAIT)
         return self._index.search(prefix, most, self._note)
 
-    def _due(self, session: Session) -> list[int]:
+    def _due(self, layout: Layout) -> list[int]:
         """Return the shards that are to be listed now."""
-        now = asyncio.get_running_loop().time()
+        now, every = asyncio.get_running_loop().time(), list(range(layout.shards))
         if now - self._listed > _REFRESH:
-            return list(range(session.around.rules.shards))
-        return self._lacking if now - self._tried > _AGAIN else []
+            return every
+        if now - self._tried <= _AGAIN:
+            return []
+        return self._lacking if layout.shards == self._counted else every
 
     async def close(self) -> None:
         """End the listing, if one is under way."""
@@ -56,27 +62,27 @@ class SwarmNouns:
             self._listing.cancel()
             await asyncio.gather(self._listing, return_exceptions=True)
 
-    async def _list(self, session: Session, shards: list[int]) -> None:
+    async def _list(self, session: Session, shards: list[int], layout: Layout) -> None:
         """List some shards; those that cannot be listed keep the list that they had."""
         turns, clock = asyncio.Semaphore(_AT_ONCE), asyncio.get_running_loop().time
 
         async def listed(shard: int) -> dict[str, int] | None:
             async with turns:
                 peers = session.around.ready(shard, session.now)
-                shards = session.around.rules.shards
-                return await nouns_of(session.place.transport, peers, shard, shards)
+                return await nouns_of(session.place.transport, peers, shard, layout)
 
         answers = await asyncio.gather(*map(listed, shards))
         found = {at: one for at, one in zip(shards, answers, strict=True) if one is not None}
         self._lacking, self._tried = [at for at in shards if at not in found], clock()
-        every = session.around.rules.shards
-        if len(shards) == every:
+        if len(shards) == layout.shards:
             self._listed = clock()
         if found:
+            if self._counted != layout.shards:  # a former shard's list has the nouns of several
+                self._kept, self._counted = {}, layout.shards
             self._kept |= found
             nouns = (noun for one in self._kept.values() for noun in one.items())
             self._index = NounIndex(nouns)
-        self._note = _note(len(self._lacking), every) if self._lacking else ""
+        self._note = _note(len(self._lacking), layout.shards) if self._lacking else ""
 
 
 def _note(lacking: int, shards: int) -> str:

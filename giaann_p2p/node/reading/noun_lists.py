@@ -15,6 +15,7 @@ from giaann_p2p.errors import MessageError, PeerError, UsageError
 from giaann_p2p.model.rows import Answer, noun_rows
 from giaann_p2p.net.errors import Unreachable
 from giaann_p2p.net.transport import Transport
+from giaann_p2p.store.layout import Layout
 from giaann_p2p.swarm.members.peers_view import PeersView
 from giaann_p2p.swarm.wire.identity import Peer
 from giaann_p2p.swarm.wire.messages import MOST_NOUNS, AskNouns, Nouns, Refusal, decode, encode
@@ -56,6 +57,7 @@ class FrequentNouns:
             return self._kept
 
     async def _found(self, number: int) -> Answer:
+        layout = self._others.rules.layout
         turns, done = asyncio.Semaphore(_AT_ONCE), set[int]()
         best: dict[str, int] = {}
         time = asyncio.get_running_loop().time
@@ -63,29 +65,37 @@ class FrequentNouns:
 
         async def listed(shard: int) -> None:
             async with turns:
-                found = await self._of_shard(shard, number)
-                while found is None and time() < until:
+                found = await self._of_shard(shard, number, layout)
+                while found is None and time() < until and not self._is_past(layout):
                     await asyncio.sleep(_AGAIN)
-                    found = await self._of_shard(shard, number)
+                    found = await self._of_shard(shard, number, layout)
             if found is not None:
                 best.update(found)
                 done.add(shard)
 
-        shards = self._others.rules.shards
         with suppress(TimeoutError):
             async with asyncio.timeout(_ALL_WITHIN), asyncio.TaskGroup() as group:
-                for shard in range(shards):
+                for shard in range(layout.shards):
                     group.create_task(listed(shard))
-        if len(done) < shards:
+        if (lacking := layout.shards - len(done)) and self._is_past(layout):
+            return await self._found(number)
+        if lacking:
             raise Unreachable(
-                f"no peer listed the nouns of {shards - len(done)} shards; `giaann status` shows"
-                " which peers hold them; ask again"
+                f"no peer listed the nouns of {lacking} shards; `giaann status` shows which peers"
+                " hold them; ask again"
             )
         return noun_rows(best.items(), number)
 
-    async def _of_shard(self, shard: int, number: int) -> dict[str, int] | None:
-        peers, shards = self._peers(shard), self._others.rules.shards
-        return await nouns_of(self._transport, peers, shard, shards, frequent=number)
+    def _is_past(self, layout: Layout) -> bool:
+        """Return whether the shards of a layout were divided, so that no peer lists them any more.
+
+        Lists of all of them are still good.
+        """
+        return layout != self._others.rules.layout
+
+    async def _of_shard(self, shard: int, number: int, layout: Layout) -> dict[str, int] | None:
+        peers = self._peers(shard)
+        return await nouns_of(self._transport, peers, shard, layout, frequent=number)
 
     def _peers(self, shard: int) -> list[Peer]:
         """Return the peers that serve a shard; those that failed to answer lately come last."""
@@ -95,17 +105,17 @@ class FrequentNouns:
 
 
 async def nouns_of(
-    transport: Transport, peers: Iterable[Peer], shard: int, shards: int, frequent: int = 0
+    transport: Transport, peers: Iterable[Peer], shard: int, layout: Layout, frequent: int = 0
 ) -> dict[str, int] | None:
-    """Return the nouns of a shard with their counts; None if none of the peers lists them.
+    """Return the nouns of a layout's shard with their counts; None if none of the peers lists them.
 
     With `frequent`, these are only so many of the most frequent.
     """
     for peer in peers:
         try:
             if frequent:
-                return await _page(transport, peer, AskNouns(shard, frequent=frequent))
-            return await _listed_by(transport, peer, shard, shards)
+                return await _page(transport, peer, AskNouns(shard, frequent=frequent), layout)
+            return await _listed_by(transport, peer, shard, layout)
         except PeerError:
             continue
         except UsageError:  # the transport was closed meanwhile
@@ -113,11 +123,13 @@ async def nouns_of(
     return None
 
 
-async def _listed_by(transport: Transport, peer: Peer, shard: int, shards: int) -> dict[str, int]:
+async def _listed_by(
+    transport: Transport, peer: Peer, shard: int, layout: Layout
+) -> dict[str, int]:
     """Ask one peer for a shard's nouns, page by page; PeerError if it does not send them."""
     found, after = dict[str, int](), ""
-    for _ in range(max(1, _MOST // MOST_NOUNS // shards)):
-        page = await _page(transport, peer, AskNouns(shard, after))
+    for _ in range(max(1, _MOST // MOST_NOUNS // layout.shards)):
+        page = await _page(transport, peer, AskNouns(shard, after), layout)
         if not page:
             break
         found |= page
@@ -125,9 +137,15 @@ async def _listed_by(transport: Transport, peer: Peer, shard: int, shards: int) 
     return found
 
 
-async def _page(transport: Transport, peer: Peer, question: AskNouns) -> dict[str, int]:
-    """Ask a peer for a page of nouns; PeerError if it does not send one that was asked for."""
-    answer = decode(await transport.call(peer, encode(question), timeout=_WITHIN))
+async def _page(
+    transport: Transport, peer: Peer, question: AskNouns, layout: Layout
+) -> dict[str, int]:
+    """Ask a peer for a page of nouns; PeerError if it does not send one that was asked for.
+
+    A peer that counts other shards than those of the layout sends none.
+    """
+    data = encode(question, layout.doublings)
+    answer = decode(await transport.call(peer, data, timeout=_WITHIN))
     if not isinstance(answer, Nouns):
         raise MessageError(answer.reason if isinstance(answer, Refusal) else "unexpected answer")
     names = answer.names

@@ -16,8 +16,9 @@ from giaann_p2p.net.errors import Unreachable
 from giaann_p2p.node.reading import noun_lists
 from giaann_p2p.swarm.wire.identity import Peer
 from giaann_p2p.swarm.wire.manifest import Rules
+from giaann_p2p.swarm.wire.member_messages import EditionIs
 from giaann_p2p.swarm.wire.message import Message
-from giaann_p2p.swarm.wire.messages import AskNouns, Nouns, Refusal, decode, encode
+from giaann_p2p.swarm.wire.messages import AskNouns, Nouns, Refusal, decode, doublings_of, encode
 
 SHARDS = 2
 
@@ -158,6 +159,63 @@ def test_only_the_shards_that_are_lacking_are_asked_for_again() -> None:
         assert (await nouns.search(around, "bee", 9)).of == 2
         await asyncio.sleep(1)
         assert asked == [1]
+
+    run(main())
+
+
+class Doubling:
+    """A swarm whose one peer lists the shards that it counts, which may double."""
+
+    def __init__(self) -> None:
+        self.doublings, self.out = 0, set[int]()
+        self.session = session(honest)
+        self.session.place.transport.call = self._call  # type: ignore[method-assign]
+
+    @property
+    def shards(self) -> int:
+        return SHARDS << self.doublings
+
+    def double(self) -> None:
+        self.doublings += 1
+        self.session.around.rules = Rules(self.shards, founding_shards=SHARDS)  # type: ignore[misc]
+
+    async def _call(self, _peer: Peer, body: bytes, **_: float) -> bytes:
+        await asyncio.sleep(0.01)
+        question = decode(body)
+        assert isinstance(question, AskNouns)
+        if question.shard in self.out or doublings_of(body) != self.doublings:
+            return encode(EditionIs(b"of another number of shards"))
+        names = [name for name in ("bee", "beehive") if name > question.after]
+        return encode(Nouns(names[:1], [question.shard + 1] * len(names[:1])))
+
+
+def test_shards_are_listed_anew_when_their_number_has_doubled() -> None:
+    async def main() -> None:
+        swarm, nouns = Doubling(), SwarmNouns()
+
+        async def found(after: float = 3.0) -> Found:
+            await asyncio.sleep(after)
+            await nouns.search(swarm.session, "bee", 99)
+            await asyncio.sleep(1)
+            return await nouns.search(swarm.session, "bee", 99)
+
+        assert (await found()).of == 2 * SHARDS
+        swarm.double()
+        swarm.out = {*range(swarm.shards)}
+        during = await found()
+        assert during.of == 2 * SHARDS  # those that were listed before
+        assert during.note.startswith(f"{2 * SHARDS} of {2 * SHARDS} shards could not be listed")
+        swarm.out = {0}
+        without = await found()
+        assert without.of == 2 * (swarm.shards - 1)
+        assert without.note.startswith(f"1 of {2 * SHARDS} shards could not be listed")
+        swarm.out.clear()
+        after = await found()
+        assert (after.of, after.note) == (4 * SHARDS, "")
+        await nouns.search(swarm.session, "bee", 9)
+        swarm.double()
+        swarm.double()
+        assert ((await found()).of, (await found()).note) == (16 * SHARDS, "")
 
     run(main())
 

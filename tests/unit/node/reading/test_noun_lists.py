@@ -15,8 +15,9 @@ from giaann_p2p.node.reading.noun_lists import FrequentNouns
 from giaann_p2p.swarm.members.peers_view import PeersView
 from giaann_p2p.swarm.wire.identity import Peer
 from giaann_p2p.swarm.wire.manifest import Rules
+from giaann_p2p.swarm.wire.member_messages import EditionIs
 from giaann_p2p.swarm.wire.message import Message
-from giaann_p2p.swarm.wire.messages import AskNouns, Nouns, decode, encode
+from giaann_p2p.swarm.wire.messages import AskNouns, Nouns, decode, doublings_of, encode
 
 NOUNS = [{"bee": 5, "wasp": 1, "honey": 3}, {"queen": 4, "sting": 3}]
 """By shard."""
@@ -47,14 +48,15 @@ class Swarm:
     def __init__(self, *peers: Callable[[AskNouns], Message]) -> None:
         self._known = {Peer(bytes([number]) * 32): peer for number, peer in enumerate(peers)}
         self.asked = 0
-        others = SimpleNamespace(
+        self.transport = SimpleNamespace(call=self._call)
+        self.others = SimpleNamespace(
             ready=lambda _shard, _now: list(self._known),
             not_suspected=lambda _peer, _now: True,
             rules=Rules(SHARDS),
         )
         self.nouns = FrequentNouns(
-            cast(Transport, SimpleNamespace(call=self._call)),
-            cast(PeersView, others),
+            cast(Transport, self.transport),
+            cast(PeersView, self.others),
             lambda: 0.0,
         )
 
@@ -77,6 +79,31 @@ def test_they_are_of_all_shards_from_whoever_lists_them(
 ) -> None:
     found = run(Swarm(bad, honest).most(3))
     assert found == [("bee", 5), ("queen", 4), ("honey", 3)]
+
+
+def test_they_are_listed_anew_if_the_shards_double_meanwhile() -> None:
+    """No peer lists former shards then, and each shard has only some nouns of its parent."""
+    swarm, counted, refused = Swarm(honest), 0, 0
+    listed = list[tuple[int, int]]()
+
+    async def call(_peer: Peer, body: bytes, *, timeout: float) -> bytes:  # noqa: ASYNC109
+        nonlocal counted, refused
+        question = decode(body)
+        assert isinstance(question, AskNouns)
+        if question.shard == 1 and not counted:  # the first is listed, then the shards double
+            counted = 1
+            swarm.others.rules = Rules(2 * SHARDS, founding_shards=SHARDS)
+        if doublings_of(body) != counted:
+            refused += 1
+            return encode(EditionIs(b"of another number of shards"))
+        listed.append((doublings_of(body), question.shard))
+        return encode(Nouns([f"bee{question.shard}"], [9 - question.shard]))
+
+    swarm.transport.call = call
+    found = run(swarm.most(9))
+    assert found == [("bee0", 9), ("bee1", 8), ("bee2", 7), ("bee3", 6)]
+    assert sorted(listed) == [(0, 0), (1, 0), (1, 1), (1, 2), (1, 3)]
+    assert refused == 1
 
 
 def test_they_are_asked_for_again_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
