@@ -8,7 +8,7 @@ import numpy as np
 
 from giaann_p2p.errors import MessageError, PeerError
 from giaann_p2p.net.transport import Transport
-from giaann_p2p.store.layout import Shards
+from giaann_p2p.store.layout import Layout, Shards
 from giaann_p2p.swarm.members.checkup import Report, judged
 from giaann_p2p.swarm.members.losses import NONE, Losses
 from giaann_p2p.swarm.wire.identity import Peer
@@ -50,22 +50,25 @@ async def digests_of(
     transport: Transport, rules: Rules, peers: Sequence[Peer], within: float = _WITHIN
 ) -> dict[Peer, dict[int, Digest]]:
     """Ask all `peers` at once for the digests of all shards; leave out those that do not answer."""
-    asked = [_told(transport, peer, rules.shards, within) for peer in peers]
+    asked = [_told(transport, peer, rules.layout, within) for peer in peers]
     answers = await asyncio.gather(*asked)
     return {peer: answer for peer, answer in zip(peers, answers, strict=True) if answer}
 
 
 async def _told(
-    transport: Transport, peer: Peer, count: int, within: float
+    transport: Transport, peer: Peer, layout: Layout, within: float
 ) -> dict[int, Digest] | None:
-    """Return a peer's digests of all shards, in as many requests as needed; None if one fails."""
-    left: Shards = np.arange(count).astype(np.uint16)
+    """Return a peer's digests of all shards, in as many requests as needed; None if one fails.
+
+    A peer that counts other shards than those of the layout does not tell them.
+    """
+    left: Shards = np.arange(layout.shards).astype(np.uint16)
     found: dict[int, Digest] = {}
     try:
         while len(left):
-            question = AskDigests(packed(left, count))
-            answer = decode(await transport.call(peer, encode(question), timeout=within))
-            shards, digests = _read(answer, left, count)
+            question = encode(AskDigests(packed(left, layout.shards)), layout.doublings)
+            answer = decode(await transport.call(peer, question, timeout=within))
+            shards, digests = _read(answer, left, layout.shards)
             found.update(zip(shards.tolist(), digests, strict=True))
             left = left[len(shards) :]
     except PeerError:

@@ -122,12 +122,17 @@ async def column(visiting: Session, concept: str, words: int = 16, leads: int = 
 
 async def _features(visiting: Session, concept: int) -> _Listed:
     """Return a column's features: a list for each block or, if voted, for each owner."""
-    shards = shards_of(visiting.around.rules.layout, concept)
+    layout = visiting.around.rules.layout
+    shards = shards_of(layout, concept)
     if visiting.verify.all:
         voted = [await _elected(visiting, shard, concept) for shard in shards]
         lists = [one for each in voted for one in each.lists]
-        return _Listed(lists, any(each.is_cut for each in voted))
-    return _Listed.of([await _told(visiting, shard, concept) for shard in shards])
+        found = _Listed(lists, any(each.is_cut for each in voted))
+    else:
+        found = _Listed.of([await _told(visiting, shard, concept) for shard in shards])
+    if visiting.around.rules.layout != layout:  # peers of a half of a shard may have been asked
+        return await _features(visiting, concept)
+    return found
 
 
 def shards_of(layout: Layout, concept: int) -> list[int]:

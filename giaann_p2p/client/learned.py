@@ -20,6 +20,7 @@ from giaann_p2p.store.codec.parcel import Limits
 from giaann_p2p.store.update import Update
 from giaann_p2p.swarm.replication.set_comparison import words_of
 from giaann_p2p.swarm.wire.identity import Peer
+from giaann_p2p.swarm.wire.manifest import Rules
 from giaann_p2p.swarm.wire.message import Message
 from giaann_p2p.swarm.wire.messages import Compare, Fetch, Fetched, Piece, Refusal, decode, encode
 from giaann_p2p.swarm.wire.replica import ReplicaState
@@ -90,24 +91,27 @@ async def signed_by(session: Session, peer: Peer, shard: int, wanted: Applied) -
 
     RefusedError if it does not tell clients; another PeerError if it does not answer, or lies.
     """
-    count = session.around.rules.shards
-    some = packed(np.array([shard], np.uint16), count)
+    rules = session.around.rules
+    some = packed(np.array([shard], np.uint16), rules.shards)
     asked = Fetch(some, wanted.to_bytes(), _MOST_FETCHED, remembered=True)
     answer = await _answer(session, peer, asked)
     if isinstance(answer, Refusal) and not answer.is_busy:
         raise RefusedError(answer.reason)
     if not isinstance(answer, Fetched):
         raise MessageError("no answer to a request for deltas")
-    authors = await asyncio.to_thread(_authors, session, shard, wanted, answer.updates)
+    authors = await asyncio.to_thread(_authors, session, rules, shard, wanted, answer.updates)
     return Signed(authors, Applied.received(answer.gone) & wanted)
 
 
 def _authors(
-    session: Session, shard: int, wanted: Applied, pieces: Sequence[Piece]
+    session: Session, rules: Rules, shard: int, wanted: Applied, pieces: Sequence[Piece]
 ) -> dict[Chunk, list[Peer]]:
-    """Return the authors of some deltas; MessageError if one is not what its authors signed."""
+    """Return the authors of some deltas; MessageError if one is not what its authors signed.
+
+    `rules`: those by which the shard, and those in the answer, are counted.
+    """
     manifest = session.manifest
-    spec, rules = manifest.spec, session.around.rules
+    spec = manifest.spec
     limits = Limits(spec.branches, spec.segments, _MOST, _MOST)
     notary = Notary(manifest.swarm_id, lambda: rules, manifest.redundancy, session.gate.admission)
     found: dict[Chunk, list[Peer]] = {}
@@ -139,4 +143,5 @@ async def _chunks_of(session: Session, peer: Peer, shard: int, known: Applied) -
 
 
 async def _answer(session: Session, peer: Peer, question: Message) -> Message:
-    return decode(await session.place.transport.call(peer, encode(question), timeout=_WITHIN))
+    data = encode(question, session.around.rules.layout.doublings)
+    return decode(await session.place.transport.call(peer, data, timeout=_WITHIN))

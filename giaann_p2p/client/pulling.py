@@ -7,6 +7,8 @@
    checked on arrival, and the whole against the digest.
 3. Each shard is saved as soon as it is complete. So an interrupted pull goes on where it stopped,
    and a later one takes only the shards that have changed.
+4. Where the swarm's number of shards has doubled, the brain's shards are divided, too. If that
+   happens during a pull, it begins anew, with what is here.
 
 The brain has the swarm's layout, and its shards the swarm's sets of chunks: a text that the swarm
 has learned is known to the brain.
@@ -25,11 +27,14 @@ from giaann_p2p.model.digest import added, readable
 from giaann_p2p.net.errors import Unreachable
 from giaann_p2p.solo.jobs import note_foreign
 from giaann_p2p.store.content import Content
+from giaann_p2p.store.layout import Layout
 from giaann_p2p.store.store import Store
 from giaann_p2p.store.transfer import Import, Manifest
 from giaann_p2p.swarm.members.agreement import Agreed, Agreement, agreement
 from giaann_p2p.swarm.wire.identity import Peer, name_of
 from giaann_p2p.swarm.wire.limits import of_part
+from giaann_p2p.swarm.wire.manifest import Manifest as SwarmManifest
+from giaann_p2p.swarm.wire.manifest import Rules
 from giaann_p2p.swarm.wire.message import Message
 from giaann_p2p.swarm.wire.messages import AskPart, Offer, Offered, Part, Refusal, decode, encode
 
@@ -61,19 +66,33 @@ async def pull(
 ) -> Pulled:
     """Take a swarm's model home, into a brain in a directory, which may be there from before."""
     await visiting.join_dht()  # no owner is to be left out
-    manifest = visiting.manifest
-    store = await asyncio.to_thread(_opened, directory, visiting)
+    while True:
+        rules = visiting.around.rules
+        try:
+            return await _pulled(visiting, rules, directory, progress)
+        except PeerError:
+            if visiting.around.rules.shards == rules.shards:
+                raise
+
+
+async def _pulled(visiting: Session, rules: Rules, directory: Path, progress: Progress) -> Pulled:
+    """Take a swarm's model home, shard by shard; `rules`: those by which shards are counted.
+
+    PeerError if the swarm's peers do not send it, or count shards otherwise.
+    """
+    manifest, layout = visiting.manifest, rules.layout
+    store = await asyncio.to_thread(_opened, directory, manifest, layout)
     try:
-        found = await _agreed(visiting)
+        found = await _agreed(visiting, rules)
         changed = await asyncio.to_thread(_changed, store, found)
-        total, here = manifest.layout.shards, manifest.layout.shards - len(changed)
+        total, here = layout.shards, layout.shards - len(changed)
         progress(here, total)
         turns = asyncio.Semaphore(_AT_ONCE)
 
         async def one(shard: int) -> None:
             nonlocal here
             async with turns:
-                content = await _downloaded(visiting, shard, found.agreed[shard], store)
+                content = await _downloaded(visiting, layout, shard, found.agreed[shard], store)
                 await asyncio.to_thread(store.adopt, content)
                 here += 1
                 progress(here, total)
@@ -91,33 +110,39 @@ async def pull(
         await asyncio.to_thread(store.close)
 
 
-def _opened(directory: Path, visiting: Session) -> Store:
+def _opened(directory: Path, manifest: SwarmManifest, layout: Layout) -> Store:
     """Open the brain's store, or create it; UsageError if it cannot hold this swarm's model."""
-    manifest = visiting.manifest
     store = Store.at(directory, manifest.spec, manifest.layout)
     try:
-        store.hold(range(manifest.layout.shards))
+        if store.layout.shards > layout.shards:
+            raise UsageError(
+                f"this brain has {store.layout.shards} shards by a newer edition of the swarm's"
+                f" rules than that of the peers that answer, with {layout.shards}: try again later"
+            )
+        store.double(layout.shards)
+        store.hold(range(layout.shards))
     except BaseException:
         store.close()
         raise
     return store
 
 
-async def _agreed(visiting: Session) -> Agreement:
+async def _agreed(visiting: Session, rules: Rules) -> Agreement:
     """Return what the swarm's shards hold, when all have learned the same chunks."""
-    manifest = visiting.manifest
     found = Agreement({}, [], [])
     for attempt in range(_AGAIN):
         if attempt:
             await asyncio.sleep(_PAUSE)
+        if visiting.around.rules.shards != rules.shards:
+            break  # no peer tells of the former shards any more
         placement = visiting.around.placement(visiting.now)
-        told = await digests_of(visiting.place.transport, visiting.around.rules, placement.peers)
-        found = agreement(told, manifest.layout.shards, placement)
+        told = await digests_of(visiting.place.transport, rules, placement.peers)
+        found = agreement(told, rules.shards, placement)
         if not (found.open or found.uneven):
             return found
     if found.open:
         raise PeerError(
-            f"{len(found.open)} of {manifest.layout.shards} shards have no content on which most"
+            f"{len(found.open)} of {rules.shards} shards have no content on which most"
             " of their owners agree; see `giaann fsck`, and try again later"
         )
     raise PeerError("the swarm is learning, and its shards differ; try again when that has ended")
@@ -132,12 +157,14 @@ def _changed(store: Store, found: Agreement) -> list[int]:
     ]
 
 
-async def _downloaded(visiting: Session, shard: int, agreed: Agreed, store: Store) -> Content:
+async def _downloaded(
+    visiting: Session, layout: Layout, shard: int, agreed: Agreed, store: Store
+) -> Content:
     """Download a shard from one of the peers that have it; Unreachable if none sends it."""
     reasons = []
     for peer in random.sample(agreed.peers, len(agreed.peers)):
         try:
-            parts = await _import(visiting, peer, shard, agreed, store)
+            parts = await _import(visiting, peer, layout, shard, agreed, store)
             return await asyncio.to_thread(parts.content)
         except (PeerError, DamagedError) as error:
             reasons.append(f"{name_of(peer)}: {error}")
@@ -145,9 +172,9 @@ async def _downloaded(visiting: Session, shard: int, agreed: Agreed, store: Stor
 
 
 async def _import(
-    visiting: Session, peer: Peer, shard: int, agreed: Agreed, store: Store
+    visiting: Session, peer: Peer, layout: Layout, shard: int, agreed: Agreed, store: Store
 ) -> Import:
-    offered = await _answer(visiting, peer, Offer(shard))
+    offered = await _answer(visiting, peer, layout, Offer(shard))
     if not isinstance(offered, Offered):
         raise MessageError("the answer offers no shard")
     manifest = Manifest.from_bytes(offered.manifest)
@@ -157,16 +184,16 @@ async def _import(
     if offered.part:
         parts.take(0, offered.part)
     for number in parts.missing:
-        part = await _answer(visiting, peer, AskPart(shard, manifest.digest, number))
+        part = await _answer(visiting, peer, layout, AskPart(shard, manifest.digest, number))
         if not isinstance(part, Part):
             raise MessageError("the answer holds no part of a shard")
         parts.take(number, part.parcel)
     return parts
 
 
-async def _answer(visiting: Session, peer: Peer, question: Message) -> Message:
-    call = visiting.place.transport.call(peer, encode(question), timeout=_WITHIN)
-    answer = decode(await call)
+async def _answer(visiting: Session, peer: Peer, layout: Layout, question: Message) -> Message:
+    data = encode(question, layout.doublings)
+    answer = decode(await visiting.place.transport.call(peer, data, timeout=_WITHIN))
     if isinstance(answer, Refusal):
         raise MessageError(answer.reason)
     return answer

@@ -10,6 +10,7 @@ from giaann_p2p.client.checkup import checked
 from giaann_p2p.swarm.members.checkup import Report
 from giaann_p2p.swarm.wire.edition import rules_of
 from giaann_p2p.swarm.wire.identity import Peer
+from giaann_p2p.swarm.wire.manifest import Rules
 from giaann_p2p.swarm.wire.message import Message
 from giaann_p2p.swarm.wire.messages import (
     AskDigests,
@@ -18,6 +19,7 @@ from giaann_p2p.swarm.wire.messages import (
     Pushed,
     Refusal,
     decode,
+    doublings_of,
     encode,
 )
 from giaann_p2p.swarm.wire.shardset import packed, unpacked
@@ -137,6 +139,24 @@ def test_liars_count_as_silent_and_for_nothing_else(answer: Answer) -> None:
         assert found.agrees
         assert found.under == list(range(COUNT))
         assert len(liar.asked) <= 2
+
+    play(story)
+
+
+def test_peers_are_asked_in_the_layout_by_which_they_are_compared() -> None:
+    async def story(town: Town) -> None:
+        rules, asked = Rules(4 * COUNT, founding_shards=COUNT), list[int]()
+
+        async def handler(peer: Peer, body: bytes) -> bytes:
+            question = decode(body)
+            assert isinstance(question, AskDigests)
+            asked.append(doublings_of(body))
+            return encode(Digests(question.shards, [SAID] * 4 * COUNT))
+
+        peer, asker = Client(town, 100), Client(town)
+        peer.transport.serve(handler)
+        found = await checked(asker.transport, rules, [peer.me], 5.0)
+        assert (asked, found.silent, found.rows) == ([2], [], 2 * 4 * COUNT)
 
     play(story)
 

@@ -68,6 +68,25 @@ def test_the_most_frequent_words_are_shown_wherever_they_are(
     assert (found.size, found.at_least) == (len(occurrences), False)
 
 
+def test_a_column_is_listed_anew_if_its_shards_double_meanwhile(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A peer that is asked then may have dropped the half that has the column's words."""
+    occurrences = {f"word{n}": n + 1 for n in range(60)}
+    swarm, asked = Blocks(Layout(shards=4, blocks=4), occurrences), list[int]()
+
+    async def told(_: Session, shard: int, concept: int) -> tuple[int, ...]:
+        asked.append(shard)
+        if len(asked) == 2:
+            swarm.rules = swarm.around.rules = Rules(64, founding_shards=4, blocks=4)
+        return await swarm.told(_, shard, concept)
+
+    monkeypatch.setattr(module, "_told", told)
+    found = asyncio.run(column(cast("Session", swarm), "bee", words=10))
+    assert found.size == len(occurrences)
+    assert max(asked) >= 4
+
+
 @pytest.mark.parametrize("voted", [False, True])
 @pytest.mark.parametrize(("most", "at_least"), [(8, True), (9, False)])
 def test_a_column_of_which_a_peer_lists_no_more_may_have_more_words(

@@ -23,7 +23,8 @@ from giaann_p2p.store.transfer import Export
 from giaann_p2p.store.update import Update
 from giaann_p2p.swarm.wire.edition import rules_of
 from giaann_p2p.swarm.wire.identity import Identity, Peer
-from giaann_p2p.swarm.wire.manifest import Manifest
+from giaann_p2p.swarm.wire.manifest import Manifest, Rules
+from giaann_p2p.swarm.wire.member_messages import EditionIs
 from giaann_p2p.swarm.wire.messages import (
     AskDigests,
     AskPart,
@@ -34,6 +35,7 @@ from giaann_p2p.swarm.wire.messages import (
     Part,
     Refusal,
     decode,
+    doublings_of,
     encode,
 )
 from giaann_p2p.swarm.wire.shardset import packed, unpacked
@@ -62,8 +64,9 @@ class Owner:
     def answer(self, question: object) -> object:
         self.asked.append(question)
         if isinstance(question, AskDigests):
-            shards = unpacked(question.shards, LAYOUT.shards)
-            return Digests(packed(shards, LAYOUT.shards), list(map(self.digest, shards.tolist())))
+            count = self.store.layout.shards
+            shards = unpacked(question.shards, count)
+            return Digests(packed(shards, count), list(map(self.digest, shards.tolist())))
         if isinstance(question, Offer):
             return Offered(self.export(question.shard).manifest.to_bytes(), b"", b"")
         assert isinstance(question, AskPart)
@@ -115,6 +118,9 @@ def visiting(*peers: Owner, manifest: Manifest = MANIFEST) -> Session:
     known = {Peer(bytes([number]) * 32): owner for number, owner in enumerate(peers, 1)}
 
     async def call(peer: Peer, body: bytes, **_: float) -> bytes:
+        if doublings_of(body) != known[peer].store.layout.doublings:
+            session.refused.append(peer)
+            return encode(EditionIs(b"of another number of shards"))
         return encode(cast(Any, known[peer].answer(decode(body))))
 
     async def join_dht() -> None:
@@ -128,12 +134,64 @@ def visiting(*peers: Owner, manifest: Manifest = MANIFEST) -> Session:
             placement=lambda _now: Everywhere(list(known)), rules=rules_of(manifest, None)
         ),
         place=SimpleNamespace(transport=SimpleNamespace(call=call)),
+        refused=[],
     )
     return cast(Session, session)
 
 
+def doubled(session: Session, *owners: Owner) -> Session:
+    """Double the swarm's number of shards."""
+    for owner in owners:
+        owner.store.double(2 * LAYOUT.shards)
+    session.around.rules = Rules(2 * LAYOUT.shards, founding_shards=LAYOUT.shards)  # type: ignore[misc]
+    return session
+
+
 def pulled(folder: Path, *owners: Owner) -> Pulled:
     return asyncio.run(pull(visiting(*owners), folder))
+
+
+def test_a_brain_has_as_many_shards_as_the_swarm_by_its_newest_edition(tmp_path: Path) -> None:
+    owners = [Owner(learned(1, 2)) for _ in range(3)]
+    before = pulled(tmp_path / "former", *owners)
+    session = doubled(visiting(*owners), *owners)
+    first = asyncio.run(pull(session, tmp_path / "new"))
+    assert (first.shards, first.digest) == (8, before.digest)
+    assert first.downloaded > before.shards  # some have no rows
+    again = asyncio.run(pull(session, tmp_path / "former"))
+    assert (again.shards, again.downloaded, again.digest) == (8, 0, before.digest)
+    for folder in ("former", "new"):
+        with Store.at(tmp_path / folder, readonly=True) as store:
+            assert store.layout == LAYOUT.doubled(1)
+            assert store.shards.tolist() == [*range(8)]
+
+
+def test_a_brain_is_not_pulled_by_an_edition_before_its_own(tmp_path: Path) -> None:
+    owners = [Owner(learned(1)) for _ in range(3)]
+    asyncio.run(pull(doubled(visiting(*owners), *owners), tmp_path))
+    with pytest.raises(UsageError, match=r"has 8 shards by a newer edition .* with 4: try again"):
+        pulled(tmp_path, *[Owner(learned(1)) for _ in range(3)])
+
+
+@pytest.mark.parametrize("kind", [AskDigests, Offer, AskPart])
+def test_a_pull_goes_on_when_the_shards_double_meanwhile(tmp_path: Path, kind: type) -> None:
+    owners = [Owner(learned(1, 2)) for _ in range(3)]
+    session, shown = visiting(*owners), list[tuple[int, int]]()
+    answer = owners[0].answer
+
+    def doubles(question: object) -> object:
+        if isinstance(question, kind) and session.around.rules.shards == LAYOUT.shards:
+            doubled(session, *owners)
+            return EditionIs(b"of another number of shards")
+        return answer(question)
+
+    for owner in owners:
+        owner.answer = doubles  # type: ignore[method-assign]
+    found = asyncio.run(pull(session, tmp_path, lambda here, every: shown.append((here, every))))
+    assert (found.shards, found.digest) == (8, whole())
+    assert shown[-1] == (8, 8)
+    # Each peer is asked in vain at most once for each shard, and digests are not waited for.
+    assert len(cast(Any, session).refused) <= len(owners) * LAYOUT.shards
 
 
 def whole(chunks: Sequence[int] = (1, 2)) -> str:

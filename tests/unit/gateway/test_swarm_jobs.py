@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from giaann_p2p.client import learned
-from giaann_p2p.client.learned import Chunk, RefusedError, agreed, signed_by
+from giaann_p2p.client.learned import Chunk, RefusedError, agreed, chunks_by_owner, signed_by
 from giaann_p2p.client.session import Session
 from giaann_p2p.errors import MessageError
 from giaann_p2p.gateway.authors import Authors
@@ -18,8 +18,10 @@ from giaann_p2p.gateway.views import Contributor, Jobs, ShownJob
 from giaann_p2p.store.applied import WITHDRAWN, Applied
 from giaann_p2p.swarm.wire.admission import Admission
 from giaann_p2p.swarm.wire.identity import Peer, name_of
+from giaann_p2p.swarm.wire.manifest import Rules
+from giaann_p2p.swarm.wire.member_messages import EditionIs
 from giaann_p2p.swarm.wire.message import Message
-from giaann_p2p.swarm.wire.messages import Fetch, Fetched, Refusal, decode, encode
+from giaann_p2p.swarm.wire.messages import Fetch, Fetched, Refusal, decode, doublings_of, encode
 from giaann_p2p.swarm.wire.shardset import packed
 from tests.unit.node.helpers import JOB, LAYOUT, MANIFEST, Client, Town, identity, play
 
@@ -194,6 +196,30 @@ def test_an_author_that_did_not_sign_is_not_believed() -> None:
             asked(Fetched([lie], answer.gone), wanted)
     with pytest.raises(MessageError, match="not requested"):
         asked(answer, applied(JOB, 1))
+
+
+def test_owners_are_asked_in_the_layout_of_the_newest_edition() -> None:
+    asked = list[int]()
+
+    async def story(town: Town) -> None:
+        owner, asker = Client(town, 210), Client(town)
+
+        async def handler(peer: bytes, body: bytes) -> bytes:
+            asked.append(doublings_of(body))
+            return encode(EditionIs(b"of another number of shards"))
+
+        owner.transport.serve(handler)
+        session = session_of(asker)
+        session.around = SimpleNamespace(  # type: ignore[assignment]
+            rules=Rules(8 * LAYOUT.shards, founding_shards=LAYOUT.shards),
+            ready=lambda shard, now: [owner.me],
+        )
+        with pytest.raises(MessageError, match="no answer"):
+            await signed_by(session, owner.me, 0, applied(JOB, 1))
+        assert await chunks_by_owner(session, 0, {}) == {}
+
+    play(story)
+    assert asked == [3, 3]
 
 
 def test_who_may_not_ask_is_told_apart_from_who_should_ask_again() -> None:
