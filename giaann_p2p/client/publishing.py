@@ -28,7 +28,6 @@ from giaann_p2p.errors import NotAdmitted, TokenError, UsageError
 from giaann_p2p.model.delta import EMPTY, Delta
 from giaann_p2p.model.digest import readable
 from giaann_p2p.net.errors import Unreachable
-from giaann_p2p.node.calls import Calls
 from giaann_p2p.node.members.membership import needs
 from giaann_p2p.store.applied import JOB_BYTES
 from giaann_p2p.store.codec.parcel import encode
@@ -143,9 +142,7 @@ class _Publication:
         self.most = min(limits.neurons - 1, limits.connections)
         """The most rows and connections of a chunk."""
         self._writer = Writer(visiting.around, _TIMEOUT)
-        self._calls = Calls(
-            visiting.place.transport, visiting.gate.rules, self._failed, visiting.gate.weigh_edition
-        )
+        self._calls = visiting.calls(self._failed)
         self._news = asyncio.Event()
         self._fault: BaseException | None = None
         self._heard = asyncio.get_running_loop().time()

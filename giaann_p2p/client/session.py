@@ -20,6 +20,7 @@ from giaann_p2p.errors import NotAdmitted, RecordError, TokenError, UsageError
 from giaann_p2p.model.rows import Answer, Neuron
 from giaann_p2p.net.board import Board
 from giaann_p2p.net.errors import Unreachable
+from giaann_p2p.node.calls import Calls
 from giaann_p2p.node.members.asked_board import AskedBoard
 from giaann_p2p.node.members.gate import Gate
 from giaann_p2p.node.members.joined_host import JoinedHost, placed
@@ -134,6 +135,10 @@ class Session:
         """Return the storage peers with a live record."""
         live = self.around.directory.live(self.now)
         return [said.peer for said in live if said.role == "storage"]
+
+    def calls(self, failed: Callable[[BaseException], None]) -> Calls:
+        """Return new calls to peers; `failed` receives any error in the callback of one."""
+        return Calls(self.place.transport, self.gate.rules, failed, self.gate.weigh_edition)
 
     async def rows(self, neurons: Sequence[Neuron]) -> Answer:
         """Return the rows of neurons, in the same order; None for a neuron that has no row.

@@ -123,9 +123,7 @@ class Trainer:
         self._visiting = visiting
         self._jobs: dict[bytes, _Job] = {}
         self._trust = Trust(token_bytes())
-        self._calls = Calls(
-            visiting.place.transport, visiting.gate.rules, self._failed, visiting.gate.weigh_edition
-        )
+        self._calls = visiting.calls(self._failed)
         visiting.place.transport.serve(self._answer)
         visiting.place.transport.on_lost(lambda peer, _: self._lost(Peer(peer)))
 

@@ -1,6 +1,7 @@
 """Bringing a brain into a swarm: once, whatever happens on the way."""
 
 import asyncio
+from functools import partial
 from types import SimpleNamespace
 from typing import cast
 
@@ -12,6 +13,7 @@ from giaann_p2p.client.session import Session
 from giaann_p2p.errors import NotAdmitted, UsageError
 from giaann_p2p.model.spec import ModelSpec
 from giaann_p2p.net.errors import Unreachable
+from giaann_p2p.node.calls import Calls
 from giaann_p2p.sim.lessons import SPEC
 from giaann_p2p.store.codec.parcel import Limits
 from giaann_p2p.store.layout import Layout
@@ -63,6 +65,7 @@ def visiting(client: Client, manifest: Manifest = MANIFEST) -> Session:
         now=0.0,
         gate=SimpleNamespace(admission=Admission(manifest)),
         join_dht=join_dht,
+        calls=partial(Calls, client.transport, lambda: client.lookout.view.rules),
     )
     return cast(Session, session)
 
