@@ -52,11 +52,10 @@ class Pusher:
         """Sign a voucher for a chunk, whose delta has the hash tree root `root`."""
         return vouched(self.identity, self._manifest.swarm_id, job, chunk, root, self._token)
 
-    async def push(self, job: bytes, chunk: int, cut: Cut, tree: Tree, shards: int = 0) -> None:
+    async def push(self, job: bytes, chunk: int, cut: Cut, tree: Tree) -> None:
         """Return when a chunk is committed; the calls to the other owners go on.
 
-        `cut` makes the parcel with its rows for some of so many shards, `tree` is over their
-        digests; 0 for as many as there are now.
+        `cut` makes the parcel with its rows for some shards, `tree` is over their digests.
         """
         committed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         writer = Writer(self._others, _TIMEOUT)
@@ -74,7 +73,7 @@ class Pusher:
             do(writer.answered(number, answer, self._clock()))
 
         seal = sealing([self.vouched(job, chunk, tree.root)], tree)
-        do(writer.push(job, chunk, cut, seal, self._clock(), shards))
+        do(writer.push(job, chunk, cut, seal, self._clock()))
         try:
             while not (await asyncio.wait({committed}, timeout=_TICK))[0]:
                 do(writer.tick(self._clock()))

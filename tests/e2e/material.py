@@ -5,7 +5,7 @@ hold: the same content and the same sets of chunks, shard by shard.
 """
 
 from collections.abc import Sequence
-from functools import cache, partial
+from functools import cache, cached_property
 from pathlib import Path
 
 import numpy as np
@@ -41,26 +41,25 @@ class Material:
     def __init__(self, deltas: Sequence[Delta], spec: ModelSpec, layout: Layout) -> None:
         self.deltas = deltas
         self.twin = Store.in_memory(spec, layout)
-        self._layout = layout
-        self._all = np.arange(layout.shards, dtype=np.uint16)
-        self._trees: dict[int, Tree] = {}
-        self._parcels: dict[tuple[int, bytes], bytes] = {}
-        self._parts = [delta.cut(_shards_of(delta, layout)) for delta in deltas]
-        self.twin.hold(self._all.tolist())
+        self.twin.hold(range(layout.shards))
+        self._cuts = [_Shared(delta, layout) for delta in deltas]
+
+    def divide(self, layout: Layout) -> None:
+        """Cut the deltas for the shards of a layout from now on, which divides those of before."""
+        self.twin.double(layout.shards)
+        self._cuts = [_Shared(delta, layout) for delta in self.deltas]
 
     def cut(self, number: int) -> Cut:
         """Return how a delta is cut by shard."""
-        return partial(self._parcel, number)
+        return self._cuts[number].parcel
 
     def tree(self, number: int) -> Tree:
         """Return the digests of a delta."""
-        if number not in self._trees:
-            self._trees[number] = made(self.deltas[number], self._layout)
-        return self._trees[number]
+        return self._cuts[number].tree
 
     def committed(self, job: bytes, chunk: int, number: int) -> None:
         """Take in that a delta is learned as a chunk."""
-        self.twin.apply([Update(job, chunk, self._all, self.deltas[number])])
+        self.twin.apply([Update(job, chunk, self.twin.shards, self.deltas[number])])
 
     @property
     def digest(self) -> str:
@@ -76,10 +75,28 @@ class Material:
             found.update(dict.fromkeys(Neuron(*pair) for pair in pairs))
         return list(found)
 
-    def _parcel(self, number: int, shards: Shards) -> bytes:
-        key = number, shards.tobytes()
+
+class _Shared:
+    """A delta that is cut for the shards of one layout."""
+
+    def __init__(self, delta: Delta, layout: Layout) -> None:
+        self._delta, self._layout = delta, layout
+        self._parcels: dict[bytes, bytes] = {}
+
+    @cached_property
+    def tree(self) -> Tree:
+        """The digests of its rows, shard by shard."""
+        return made(self._delta, self._layout)
+
+    @cached_property
+    def _parts(self) -> dict[int, Delta]:
+        return self._delta.cut(_shards_of(self._delta, self._layout))
+
+    def parcel(self, shards: Shards) -> bytes:
+        """Return its rows for some shards."""
+        key = shards.tobytes()
         if key not in self._parcels:
-            parts = self._parts[number]
+            parts = self._parts
             chosen = [parts[shard] for shard in shards.tolist() if shard in parts]
             self._parcels[key] = encode(total(chosen or [EMPTY]))
         return self._parcels[key]

@@ -1,95 +1,70 @@
-"""Storage peers divide their shards while a text is learned and rows are read, and lose nothing."""
+"""Shards are divided, 64 into 1,024, while a swarm learns, is read, and has its peers killed.
+
+GIAANN_CHURN_SECONDS=300 goes on as long between two editions; GIAANN_CHURN_SEED=7 repeats what
+another seed has found.
+"""
 
 import asyncio
+import os
+from pathlib import Path
 
-import numpy as np
 import pytest
 
-from giaann_p2p.client.session import Session, visit
+from giaann_p2p.client.session import visit
 from giaann_p2p.local.swarm import LocalSwarm
-from giaann_p2p.node.members.membership import TokenIssuer
-from giaann_p2p.store.store import Store
-from giaann_p2p.swarm.wire.edition import Editions
-from giaann_p2p.swarm.wire.identity import Peer
+from giaann_p2p.model.spec import ModelSpec
+from giaann_p2p.solo.brain import Brain
 from giaann_p2p.swarm.wire.link import Link
-from giaann_p2p.swarm.wire.member_messages import EditionIs
-from giaann_p2p.swarm.wire.messages import AskDigests, Digest, Digests, decode, encode
-from giaann_p2p.swarm.wire.shardset import packed, unpacked
+from tests.e2e.commands import Commands
 from tests.e2e.conftest import SHARDS, NewSwarm
-from tests.e2e.material import Wiki
+from tests.e2e.havoc import Havoc
+from tests.e2e.material import WIKI, Wiki
 from tests.e2e.writer import Writer
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(400)]
-WITHIN = 120.0
-STEPS = 2 * SHARDS, 16 * SHARDS
+SECONDS = float(os.environ.get("GIAANN_CHURN_SECONDS", "8"))
+SEED = int(os.environ.get("GIAANN_CHURN_SEED", "1"))
+_QUIET_WITHIN = 120.0
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(500 + 4 * SECONDS)]
 
 
-def test_shards_are_divided_twice_while_a_peer_is_killed(new_swarm: NewSwarm) -> None:
-    with new_swarm(storages=3) as swarm:
-        asyncio.run(divided(swarm))
+def test_shards_are_divided_while_a_swarm_learns(new_swarm: NewSwarm, tmp_path: Path) -> None:
+    with new_swarm() as swarm, Commands() as commands:
+        havoc = Havoc(swarm, SEED)
+        try:
+            writer = asyncio.run(divided(swarm, havoc, commands))
+        finally:
+            print("\n".join([f"\nseed {SEED}", *havoc.story]))
+        print(f"{SECONDS:g} s each: {havoc}\n{writer.epochs} epochs: {writer.figures}")
+        with Brain.open(tmp_path / "solo", ModelSpec()) as brain:
+            brain.train(WIKI, epochs=writer.epochs)
+        against = "--against", str(tmp_path / "solo")
+        told = asyncio.run(commands.run("fsck", "--json", "--join", swarm.link, *against)).json
+    assert (told["equal"], told["digest"]) == (True, writer.wiki.digest)
 
 
-async def divided(swarm: LocalSwarm) -> None:
+async def divided(swarm: LocalSwarm, havoc: Havoc, commands: Commands) -> Writer:
     async with visit(Link.read(swarm.link)) as visiting:
-        writer = Writer(visiting, Wiki(visiting.manifest.spec, visiting.manifest.layout))
-        await writer.learn()
-        working, editions = asyncio.create_task(writer.run()), Editions(visiting.manifest)
-        founder = TokenIssuer(swarm.folder.data("bootstrap-1")).founder
-        assert founder is not None
-        for shards in STEPS:
-            edition = editions.next(founder, shards=shards).to_bytes()
-            editions.learn(edition)
-            for peer in visiting.storage_peers()[:2]:  # one of them may be killed at once
-                message = encode(EditionIs(edition))
-                answer = await visiting.place.transport.call(peer, message, timeout=10.0)
-                assert decode(answer) == EditionIs(b"")
-            await asyncio.to_thread(swarm.kill, "storage-2")
-            await learned(writer, writer.figures.chunks + 10)
-            await asyncio.to_thread(swarm.restart, "storage-2")
-            await asyncio.to_thread(swarm.wait_ready, ["storage-2"], WITHIN)
-            await learned(writer, writer.figures.chunks + 10)
-            assert visiting.around.rules.shards == shards
-        writer.end()
-        await working
-        print(writer.figures)
-        twin = writer.wiki.twin
-        twin.double(STEPS[-1])
-        assert len(visiting.storage_peers()) == 3
-        for peer in visiting.storage_peers():
-            await equal(visiting, peer, twin)
+        rules = visiting.gate.rules
+        writer = Writer(visiting, Wiki(visiting.manifest.spec, rules().layout), SEED)
+        numbers = asyncio.Queue[int]()
 
+        def follow() -> None:
+            writer.wiki.divide(rules().layout)
+            numbers.put_nowait(rules().shards)
 
-async def learned(writer: Writer, chunks: int) -> None:
-    """Return when so many chunks are committed."""
-    async with asyncio.timeout(WITHIN):
-        while True:
-            if writer.figures.chunks >= chunks:
-                return
-            await asyncio.sleep(0.1)
-
-
-async def equal(visiting: Session, peer: Peer, twin: Store) -> None:
-    """Return when a peer has all shards ready, with exactly what the twin has."""
-    wanted, sets = dict(twin.digests()), twin.sets(range(count := STEPS[-1]))
-    right = [
-        (b"r", sets[shard].digest, wanted[shard].to_bytes(32, "little")) for shard in range(count)
-    ]
-    async with asyncio.timeout(WITHIN):
-        while True:
-            found = await told(visiting, peer)
-            if [(one.state, one.chunks, one.content) for one in found] == right:
-                return
-            await asyncio.sleep(0.5)
-
-
-async def told(visiting: Session, peer: Peer) -> list[Digest]:
-    """Return what a peer tells of all its shards."""
-    left, rules = np.arange(STEPS[-1], dtype=np.uint16), visiting.around.rules
-    found = list[Digest]()
-    while len(left):
-        question = encode(AskDigests(packed(left, rules.shards)), rules.layout.doublings)
-        answer = decode(await visiting.place.transport.call(peer, question, timeout=20.0))
-        assert isinstance(answer, Digests)
-        found += answer.found
-        left = left[len(unpacked(answer.shards, rules.shards)) :]
-    return found
+        visiting.gate.on_edition(follow)
+        founder = "--data-dir", str(swarm.folder.data("bootstrap-1"))
+        async with asyncio.TaskGroup() as group:
+            group.create_task(writer.run())
+            for shards in (4 * SHARDS, 16 * SHARDS):
+                harm = group.create_task(havoc.run(SECONDS))
+                await asyncio.sleep(SECONDS / 2)
+                how = "--shards", str(shards), "--yes", "--json", "--join", swarm.link
+                said = await commands.run("reshard", *how, *founder)
+                assert said.json["shards"]["after"] == shards, said.output
+                await harm
+                assert await numbers.get() == shards
+            writer.end()
+        await writer.settled(havoc.peers, _QUIET_WITHIN)
+        return writer

@@ -120,8 +120,7 @@ class Writer:
     async def _push(self, job: bytes, chunk: int, number: int) -> None:
         self._pushed[number] += 1
         began = _now()
-        shards = self.visiting.manifest.layout.shards
-        await self._pusher.push(job, chunk, self.wiki.cut(number), self.wiki.tree(number), shards)
+        await self._pusher.push(job, chunk, self.wiki.cut(number), self.wiki.tree(number))
         self.figures.pushes.append(Took(began, _now() - began))
         self.wiki.committed(job, chunk, number)
         self._committed[number] += 1
@@ -159,11 +158,12 @@ async def _check_sets(visiting: Session, material: Material, peer: Peer) -> None
 
     What it still fetches may lack some: who is to own a shard changes until the last one has left.
     """
-    count = visiting.manifest.layout.shards
+    layout = visiting.around.rules.layout
+    count = layout.shards
     sets = material.twin.sets(range(count))
     left = material.twin.shards
     while len(left):
-        question = encode(AskDigests(packed(left, count)))
+        question = encode(AskDigests(packed(left, count)), layout.doublings)
         answer = decode(await visiting.place.transport.call(peer, question, timeout=10.0))
         assert isinstance(answer, Digests)
         for shard, digest in zip(unpacked(answer.shards, count), answer.found, strict=True):
