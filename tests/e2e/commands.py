@@ -1,18 +1,22 @@
 """Runs `giaann` commands in processes of their own, without paying for their imports each time.
 
-A forkserver imports what the commands need once; each command is a fork of it. So a test can ask
-`giaann status` every few seconds on a machine of two cores that has peers to run as well.
+A forkserver imports what the commands of `Commands` need once; each command is a fork of it. So a
+test can ask `giaann status` every few seconds on a machine of two cores that has peers to run, too.
 """
 
 import asyncio
 import json
+import subprocess
 from multiprocessing import TimeoutError as TooLate
 from multiprocessing import get_context
+from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 from typer.testing import CliRunner
 
 from giaann_p2p.cli.main import app
+from giaann_p2p.local.swarm import LocalSwarm
+from tests.cli.conftest import GIAANN
 
 _PRELOADED = [
     "giaann_p2p.cli.main",
@@ -66,3 +70,23 @@ class Commands:
 def _run(arguments: tuple[str, ...]) -> tuple[int, str]:
     done = CliRunner().invoke(app, list(arguments))
     return done.exit_code, done.stdout
+
+
+def reshard(swarm: LocalSwarm, *how: str) -> dict[str, object]:
+    """Have the founder sign an edition; return what the command tells."""
+    founder = "--data-dir", str(swarm.folder.data("bootstrap-1"))
+    return _told("reshard", *how, "--json", "--join", swarm.link, *founder)
+
+
+def fsck(link: str, database: Path) -> dict[str, object]:
+    """Have the command compare a swarm with a solo database."""
+    return _told("fsck", "--json", "--join", link, "--against", str(database))
+
+
+def _told(*command: str) -> dict[str, object]:
+    done = subprocess.run(
+        [*GIAANN, *command], capture_output=True, text=True, timeout=500, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    found: dict[str, object] = json.loads(done.stdout)
+    return found

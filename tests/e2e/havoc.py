@@ -35,8 +35,9 @@ class Havoc:
         pause: float = 2.0,
         away: float = 6.0,
         spare: Sequence[str] = (),
+        drains: bool = True,
     ) -> None:
-        """`spare`: those that nothing is done to."""
+        """`spare`: those that nothing is done to. `drains`: whether any is to hand over and go."""
         self.story: list[str] = []
         self.counts = Counter[str]()
         self._took = defaultdict[str, list[float]](list)
@@ -51,6 +52,8 @@ class Havoc:
             self._drain: "drain",
             self._kill_p2pd: "p2pd",
         }
+        if not drains:
+            del self._ways_of[self._drain]
         self._ways: list[Way] = []
         self._began = time.monotonic()
 

@@ -15,7 +15,7 @@ from giaann_p2p.local.swarm import LocalSwarm
 from giaann_p2p.model.spec import ModelSpec
 from giaann_p2p.solo.brain import Brain
 from giaann_p2p.swarm.wire.link import Link
-from tests.e2e.commands import Commands
+from tests.e2e.commands import fsck, reshard
 from tests.e2e.conftest import SHARDS, NewSwarm
 from tests.e2e.havoc import Havoc
 from tests.e2e.material import WIKI, Wiki
@@ -29,21 +29,20 @@ pytestmark = [pytest.mark.e2e, pytest.mark.timeout(500 + 4 * SECONDS)]
 
 
 def test_shards_are_divided_while_a_swarm_learns(new_swarm: NewSwarm, tmp_path: Path) -> None:
-    with new_swarm() as swarm, Commands() as commands:
-        havoc = Havoc(swarm, SEED)
+    with new_swarm() as swarm:
+        havoc = Havoc(swarm, SEED, drains=False)
         try:
-            writer = asyncio.run(divided(swarm, havoc, commands))
+            writer = asyncio.run(divided(swarm, havoc))
         finally:
             print("\n".join([f"\nseed {SEED}", *havoc.story]))
         print(f"{SECONDS:g} s each: {havoc}\n{writer.epochs} epochs: {writer.figures}")
         with Brain.open(tmp_path / "solo", ModelSpec()) as brain:
             brain.train(WIKI, epochs=writer.epochs)
-        against = "--against", str(tmp_path / "solo")
-        told = asyncio.run(commands.run("fsck", "--json", "--join", swarm.link, *against)).json
+        told = fsck(swarm.link, tmp_path / "solo")
     assert (told["equal"], told["digest"]) == (True, writer.wiki.digest)
 
 
-async def divided(swarm: LocalSwarm, havoc: Havoc, commands: Commands) -> Writer:
+async def divided(swarm: LocalSwarm, havoc: Havoc) -> Writer:
     async with visit(Link.read(swarm.link)) as visiting:
         rules = visiting.gate.rules
         writer = Writer(visiting, Wiki(visiting.manifest.spec, rules().layout), SEED)
@@ -54,15 +53,13 @@ async def divided(swarm: LocalSwarm, havoc: Havoc, commands: Commands) -> Writer
             numbers.put_nowait(rules().shards)
 
         visiting.gate.on_edition(follow)
-        founder = "--data-dir", str(swarm.folder.data("bootstrap-1"))
         async with asyncio.TaskGroup() as group:
             group.create_task(writer.run())
             for shards in (4 * SHARDS, 16 * SHARDS):
                 harm = group.create_task(havoc.run(SECONDS))
                 await asyncio.sleep(SECONDS / 2)
-                how = "--shards", str(shards), "--yes", "--json", "--join", swarm.link
-                said = await commands.run("reshard", *how, *founder)
-                assert said.json["shards"]["after"] == shards, said.output
+                said = await asyncio.to_thread(reshard, swarm, "--shards", str(shards), "--yes")
+                assert said["shards"] == {"before": shards // 4, "after": shards}
                 await harm
                 assert await numbers.get() == shards
             writer.end()

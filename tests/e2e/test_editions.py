@@ -1,8 +1,6 @@
 """A running swarm gets a further replica of each shard, then larger chunks, and loses nothing."""
 
 import asyncio
-import json
-import subprocess
 
 import pytest
 
@@ -15,7 +13,7 @@ from giaann_p2p.swarm.wire.edition import Editions
 from giaann_p2p.swarm.wire.link import Link
 from giaann_p2p.swarm.wire.member_messages import AskEdition, EditionIs
 from giaann_p2p.swarm.wire.messages import decode, encode
-from tests.cli.conftest import GIAANN
+from tests.e2e.commands import reshard
 from tests.e2e.conftest import NewSwarm
 from tests.e2e.material import Wiki
 from tests.e2e.writer import Writer
@@ -90,15 +88,6 @@ async def agreed(visiting: Session) -> None:
             if (await checked_now(visiting)).agrees:
                 return
             await asyncio.sleep(0.2)
-
-
-def reshard(swarm: LocalSwarm, *how: str) -> dict[str, object]:
-    """Have the founder sign an edition; return what the command tells."""
-    founder = "--data-dir", str(swarm.folder.data("bootstrap-1"))
-    command = [*GIAANN, "reshard", *how, "--json", "--join", swarm.link, *founder]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=WITHIN, check=False)
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
 
 
 async def edition_of(visiting: Session, peer: bytes) -> int:

@@ -1,10 +1,8 @@
 """A whole swarm that is killed while it learns comes back with all that it has acknowledged."""
 
 import asyncio
-import json
 import os
 import signal
-import subprocess
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -15,7 +13,7 @@ from giaann_p2p.local.swarm import LocalSwarm
 from giaann_p2p.model.spec import ModelSpec
 from giaann_p2p.solo.brain import Brain
 from giaann_p2p.swarm.wire.link import Link
-from tests.cli.conftest import GIAANN
+from tests.e2e.commands import fsck
 from tests.e2e.conftest import NewSwarm
 from tests.e2e.material import WIKI, Wiki
 from tests.e2e.writer import Writer
@@ -53,11 +51,3 @@ async def taught(first: LocalSwarm, new_swarm: NewSwarm, swarms: ExitStack) -> W
             writer.end()
         await writer.settled(PEERS)
         return writer
-
-
-def fsck(link: str, database: Path) -> dict[str, object]:
-    """Have the command compare a swarm with a solo database."""
-    command = [*GIAANN, "fsck", "--json", "--join", link, "--against", str(database)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=500, check=False)
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)

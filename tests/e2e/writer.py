@@ -154,9 +154,10 @@ async def settled(
 
 
 async def _check_sets(visiting: Session, material: Material, peer: Peer) -> None:
-    """See that a peer serves the chunks that were committed, and no others.
+    """See that a peer has the chunks that were committed in all its ready shards, and no others.
 
     What it still fetches may lack some: who is to own a shard changes until the last one has left.
+    So may what it hands over: while the owners prove that they have it, it fetches nothing for it.
     """
     layout = visiting.around.rules.layout
     count = layout.shards
@@ -167,8 +168,8 @@ async def _check_sets(visiting: Session, material: Material, peer: Peer) -> None
         answer = decode(await visiting.place.transport.call(peer, question, timeout=10.0))
         assert isinstance(answer, Digests)
         for shard, digest in zip(unpacked(answer.shards, count), answer.found, strict=True):
-            served = ReplicaState(digest.state.decode()).serves
-            assert not served or digest.chunks == sets[int(shard)].digest
+            is_ready = ReplicaState(digest.state.decode()) is ReplicaState.READY
+            assert not is_ready or digest.chunks == sets[int(shard)].digest
         assert answer.found
         left = left[len(answer.found) :]
 
