@@ -52,6 +52,10 @@ class EditionError(UsageError):
     """An edition of a swarm's rules is forged or malformed, or takes something back."""
 
 
+class EditionDelayed(EditionError):  # noqa: N818  (what it is, not what went wrong)
+    """A valid edition cannot be adopted just now; send it again later."""
+
+
 class NotAdmitted(TokenError):  # noqa: N818  (what it is, not what went wrong)
     """The swarm does not admit this peer in the role that it asks for; the token may be valid."""
 

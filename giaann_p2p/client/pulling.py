@@ -136,7 +136,8 @@ async def _agreed(visiting: Session, rules: Rules) -> Agreement:
         if visiting.around.rules.shards != rules.shards:
             break  # no peer tells of the former shards any more
         placement = visiting.around.placement(visiting.now)
-        told = await digests_of(visiting.place.transport, rules, placement.peers)
+        transport, heard = visiting.place.transport, visiting.heard
+        told = await digests_of(transport, rules, placement.peers, heard=heard)
         found = agreement(told, rules.shards, placement)
         if not (found.open or found.uneven):
             return found
@@ -194,6 +195,7 @@ async def _import(
 async def _answer(visiting: Session, peer: Peer, layout: Layout, question: Message) -> Message:
     data = encode(question, layout.doublings)
     answer = decode(await visiting.place.transport.call(peer, data, timeout=_WITHIN))
+    visiting.heard(answer)
     if isinstance(answer, Refusal):
         raise MessageError(answer.reason)
     return answer

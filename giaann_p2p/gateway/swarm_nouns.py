@@ -3,6 +3,7 @@
 A peer of an earlier release refuses to list its nouns, and a shard may have no peer just now. Then
 a search finds what the other shards have and what this shard had when it was listed last, says that
 it may be incomplete, and has the shard listed again soon: an outage must not outlast itself here.
+When the number of shards doubles, the lists of those before are forgotten.
 """
 
 import asyncio

@@ -4,8 +4,8 @@ A call over an existing connection needs no task: the stream that receives the a
 straight to the callback. A task is started only if the peer has to be dialled first.
 
 A question says how many shards this peer counts. A peer that counts another number sends its
-edition of the swarm's rules instead of an answer. Then the older of the two learns the newer
-edition, and the caller is told to ask again.
+edition of the swarm's rules instead of an answer. Then the peer with the older edition learns the
+newer one, and the caller is told to ask again.
 """
 
 import asyncio
@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TypeVar
 
-from giaann_p2p.errors import GiaannError, PeerError
+from giaann_p2p.errors import EditionError, GiaannError, PeerError
 from giaann_p2p.net.errors import Unreachable
 from giaann_p2p.net.transport import Transport
 from giaann_p2p.swarm.wire.actions import Call
@@ -134,19 +134,26 @@ class Calls:
             if data is not None:
                 self.bytes_in += len(data)
                 answer = decode(data)
-                if isinstance(answer, EditionIs) and isinstance(call.message, Counting):
-                    answer = self._counts_otherwise(call.peer, answer.edition)
         except GiaannError:
             answer = None
         self.unanswered += answer is None
         try:
+            if isinstance(answer, EditionIs) and isinstance(call.message, Counting):
+                answer = self._counts_otherwise(call.peer, answer.edition)
             asked.then(answer)
         except Exception as error:  # noqa: BLE001  (passed to `failed`, which may end this peer)
             self._failed(error)
 
-    def _counts_otherwise(self, peer: Peer, edition: bytes) -> Refusal:
-        """Let the two peers agree on the newer edition."""
-        if ours := self._weigh(edition):
+    def _counts_otherwise(self, peer: Peer, edition: bytes) -> Refusal | None:
+        """Let the two peers agree on the newer edition; return what their call comes to.
+
+        That is None if the edition is forged.
+        """
+        try:
+            ours = self._weigh(edition)
+        except EditionError:
+            return None
+        if ours:
             self.start(Call(0, peer, EditionIs(ours), _TELL_WITHIN), lambda answer: None)
         return COUNTS_OTHERWISE
 

@@ -7,7 +7,7 @@ from shutil import disk_usage
 from giaann_p2p.errors import UsageError
 from giaann_p2p.local.status_file import READY, Status
 from giaann_p2p.machine import available_memory
-from giaann_p2p.node.replication.storage import StorageNode
+from giaann_p2p.node.replication.storage import StorageNode, divide
 from giaann_p2p.store.budget import Budget
 from giaann_p2p.store.store import Store
 from giaann_p2p.swarm.members.departure import Decision, decided, hindrance
@@ -36,8 +36,9 @@ async def serve(options: StorageOptions) -> int:
         for cost in costs(options, path, available_memory(), disk_usage(path).free):
             _LOG.info("%s", cost)
         with store_of(options, daemon.folder, daemon.manifest) as store:
-            renew(store, options.renewed)
             async with daemon.context(_LOG.name, Rights.STORAGE) as context:
+                divide(store, context.gate.rules().shards)  # the operator names these shards
+                renew(store, options.renewed)
                 capacity, settings = options.capacity_bytes, options.settings()
                 node = StorageNode(context, store, capacity=capacity, settings=settings)
                 departure = _departure(options, daemon.folder, node, store, daemon.manifest)

@@ -8,15 +8,15 @@
    forgotten, and the list is saved for the next start.
 4. A newer edition of the swarm's rules is saved first, and then takes effect: a peer that has acted
    by it still knows it after a crash. If the disk is full, it takes effect all the same.
-5. An edition with more shards takes effect once this peer has divided its own. If the disk is full,
-   it is refused: a store whose shards are divided must not be opened by the rules of before.
+5. At a peer with shards, an edition with more of them takes effect once these are divided. If the
+   disk is full, it is refused: a divided store must not be opened by the rules of before.
 """
 
 import logging
 from collections.abc import Callable
 from contextlib import suppress
 
-from giaann_p2p.errors import DiskError, EditionError, TokenError
+from giaann_p2p.errors import DiskError, EditionDelayed, EditionError, TokenError
 from giaann_p2p.net.errors import Reason, Refused
 from giaann_p2p.net.transport import Transport
 from giaann_p2p.node.clock import Clock
@@ -76,7 +76,7 @@ class Gate:
         self._began = self.clock()
         self._changed: list[Callable[[], None]] = []
         self._on_edition: list[Callable[[], None]] = []
-        self._divide: Divide = lambda shards, then: then()
+        self._divide: Divide | None = None
         self._dividing = b""  # the edition that waits until this peer has divided its shards
         self._listed: Callable[[AskRecords | AskPulses], Message] = lambda question: _NO_DIRECTORY
         self._guard()
@@ -167,32 +167,36 @@ class Gate:
     def learn_edition(self, edition: bytes) -> bool:
         """Adopt an edition of the rules if it is newer than the known one; return whether it is.
 
-        If it has more shards, it takes effect later; until then, no other one is adopted. Raise
-        EditionError if the edition is forged.
+        If it has more shards, it takes effect once this peer has divided its own. Raise
+        EditionDelayed while another one waits for that, and EditionError if the edition is forged.
         """
-        if self._dividing or not self.editions.is_news(edition):
+        if edition == self._dividing or not self.editions.is_news(edition):
             return False
-        divides = self.editions.divides(edition)
+        if self._dividing:
+            raise EditionDelayed("busy: this peer still divides its shards for an earlier edition")
+        divide = self._divide if self.editions.divides(edition) else None
         try:
             self._keep_edition(edition)
         except DiskError as error:
-            if divides:
-                raise EditionError(f"the edition could not be saved: {error}") from None
+            if divide:
+                raise EditionDelayed(f"the edition could not be saved: {error}") from None
             _LOG.warning("the edition of the swarm's rules could not be saved: %s", error)
-        if divides:
+        if divide:
             self._dividing = edition
-            self._divide(self.editions.shards_of(edition), self._divided)
+            divide(self.editions.shards_of(edition), self._divided)
         else:
             self._adopt(edition)
         return True
 
     def weigh_edition(self, theirs: bytes) -> bytes:
-        """Adopt the edition of another peer, or return this peer's if that is the newer one.
+        """Adopt the edition of another peer if it is newer; if it is older, return this peer's.
 
-        `theirs` is empty for edition 0. Raise EditionError if it is forged.
+        `theirs` is empty for edition 0. Return nothing, or this peer's edition, where theirs cannot
+        be adopted just now. Raise EditionError if it is forged.
         """
-        if theirs and self.learn_edition(theirs):
-            return b""
+        with suppress(EditionDelayed):
+            if theirs and self.learn_edition(theirs):
+                return b""
         ours = self.editions.to_bytes()
         return ours if ours != theirs else b""
 

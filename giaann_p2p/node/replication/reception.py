@@ -24,7 +24,7 @@ from giaann_p2p.node.counters import Counters
 from giaann_p2p.node.members.gate import Gate
 from giaann_p2p.node.replication.answering import Answering
 from giaann_p2p.node.replication.shares import Shares
-from giaann_p2p.swarm.replication.answers import size_of
+from giaann_p2p.swarm.replication.answers import DIVIDING, size_of
 from giaann_p2p.swarm.wire.actions import Reply
 from giaann_p2p.swarm.wire.identity import Peer
 from giaann_p2p.swarm.wire.member_messages import EditionIs
@@ -57,6 +57,7 @@ class Reception:
 
     `take` receives each update with its ticket and sender. `carry` answers a sender that asks this
     peer to carry a delta. `fullness` returns the used fraction of the store's queue; 1 means full.
+    `is_dividing` tells whether the store divides its shards just now.
     """
 
     def __init__(
@@ -68,6 +69,7 @@ class Reception:
         carry: Callable[[Peer, Carry], Message],
         differs: Callable[[Peer], None],
         fullness: Callable[[], float],
+        is_dividing: Callable[[], bool],
         patience: float,
     ) -> None:
         """Start with updates refused; later, one may wait `patience` seconds for its write.
@@ -78,7 +80,7 @@ class Reception:
         """Whether updates are accepted."""
         self._gate, self._answering, self._counters = gate, answering, counters
         self._take, self._carry, self._differs = take, carry, differs
-        self._fullness = fullness
+        self._fullness, self._is_dividing = fullness, is_dividing
         self._shares = Shares()
         self._patience = patience
         self._waiting: dict[int, asyncio.Future[Message]] = {}
@@ -158,8 +160,11 @@ class Reception:
     async def _to(self, peer: bytes, question: Message, doublings: int) -> Message:
         counters = self._counters
         began = perf_counter()
-        if isinstance(question, Counting) and doublings != self._gate.rules().layout.doublings:
-            return EditionIs(self._gate.editions.to_bytes())
+        if isinstance(question, Counting):
+            if doublings != self._gate.rules().layout.doublings:
+                return EditionIs(self._gate.editions.to_bytes())
+            if self._is_dividing():  # else the question would wait for that, and a thread with it
+                return DIVIDING
         if isinstance(question, Push | PushFrom):
             counters.pushes += 1
             answer = await self._pushed(peer, question)

@@ -75,7 +75,7 @@ class StorageNode:
         self.counters = Counters()
         self._manifest, self._clock, self._log = context.manifest, context.clock, context.log
         self._options, self.gate = context.options, context.gate
-        _divide(store, self.gate.rules().shards)
+        divide(store, self.gate.rules().shards)
         self._store, self._holdings = store, Holdings(store)
         self._capacity, self._settings = capacity, settings or Settings()
         self._threads = ThreadPoolExecutor(self._options.threads, "giaann-answers")
@@ -111,6 +111,7 @@ class StorageNode:
             self._carry,
             lambda peer: self.core.differs(peer, self._clock()),
             lambda: self.store_writer.fullness,
+            lambda: self.store_writer.is_dividing,
             self._options.queue_patience,
         )
         self._load, self._counted = Load(), (0, 0)
@@ -293,7 +294,7 @@ class StorageNode:
     def _follow(self, then: Callable[[], None], void: Sequence[Change]) -> None:
         """Follow the store, which has divided its shards; `void` are the changes that waited.
 
-        Shards that were to be held or dropped still are.
+        Orders to hold or drop shards are given again, for their children.
         """
         past = self.core
         self._reply(past, void)
@@ -361,7 +362,8 @@ class StorageNode:
         )
 
     def _count(self) -> None:
-        self.room.look(self._store.used, self._clock())
+        if not self.store_writer.is_dividing:  # shards count several times until it is over
+            self.room.look(self._store.used, self._clock())
         now = self.counters.reads, self.counters.pushes
         reads, writes = (new - old for new, old in zip(now, self._counted, strict=True))
         self._load = Load(
@@ -399,7 +401,7 @@ class StorageNode:
             self._log.info(told)
 
 
-def _divide(store: Store, shards: int) -> None:
+def divide(store: Store, shards: int) -> None:
     """Divide the shards of a store if those of the swarm were divided since it was open.
 
     UsageError if the store has more shards than the edition says that this peer has saved.

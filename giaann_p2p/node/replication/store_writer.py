@@ -10,7 +10,8 @@
    update waits for its whole group, so a group is cut off once unpacking has taken half of
    `Options.group_seconds`; the rest goes back to the front of the queue. An update is dropped
    before its write begins if its sender has stopped waiting, or if it has waited for too long.
-4. When the number of shards doubles, they are divided next, whatever waits (see `double`).
+4. When the number of shards doubles, the shards are divided before what waits (see `double`). A
+   snapshot is finished first, because the store would wait for it, and the queue for the store.
 5. An unexpected error ends the writer: `run` raises it.
 
 `swarm.replication.pending_writes` keeps a shard from being dropped while a write to it is queued.
@@ -103,6 +104,7 @@ class StoreWriter:
         self._work, self._idle = asyncio.Event(), asyncio.Event()
         self._idle.set()
         self._snapshot: asyncio.Task[None] | None = None
+        self._double: Double | None = None  # until it is done
 
     def __len__(self) -> int:
         return len(self._queue) + len(self._doing)
@@ -140,14 +142,19 @@ class StoreWriter:
         self._idle.clear()
         self._work.set()
 
+    @property
+    def is_dividing(self) -> bool:
+        """Whether shards are being divided just now: what is queued meanwhile is void."""
+        return any(isinstance(one, Double) for one in self._doing)
+
     def double(self, shards: int, then: Callable[[list[Change]], None]) -> None:
-        """Divide all shards as soon as the present group is written.
+        """Divide all shards when the present group and any snapshot are written.
 
         `then` is called in the step of the event loop in which that is over. It is given the
         changes that waited: they were decided for the shards before, so they are void. Only notes
         stay in the queue.
         """
-        self._queue.appendleft(Double(shards, then))
+        self._double = Double(shards, then)
         self._idle.clear()
         self._work.set()
 
@@ -160,10 +167,15 @@ class StoreWriter:
         try:
             while True:
                 await self._work.wait()
-                await self._do_next()
+                self._begin_snapshot()
+                if self._double is not None and self._snapshot is None:
+                    self._queue.appendleft(self._double)
+                if self._queue:
+                    await self._do_next()
                 if not self._queue:
                     self._work.clear()
-                    self._idle.set()
+                    if self._double is None:
+                        self._idle.set()
                 self._begin_snapshot()
         finally:
             if self._snapshot is not None:
@@ -238,6 +250,7 @@ class StoreWriter:
         elif isinstance(change, Withdraw) and not change.over:
             self.do(change)
         elif isinstance(change, Double):
+            self._double = None
             change.then(self._void())
 
     def _void(self) -> list[Change]:
@@ -402,8 +415,9 @@ class StoreWriter:
         if self._snapshot is not None and self._snapshot.done():
             self._snapshot.result()  # raises an unexpected error
             self._snapshot = None
-        if self._snapshot is None and self._store.snapshot_due:
+        if self._snapshot is None and self._store.snapshot_due and self._double is None:
             self._snapshot = asyncio.get_running_loop().create_task(self._take_snapshot())
+            self._snapshot.add_done_callback(lambda _: self._work.set())
 
     async def _take_snapshot(self) -> None:
         error = await self._in_thread(self._beside, lambda: self._tried(self._store.snapshot))

@@ -128,8 +128,9 @@ class Liar(Storage):
                 return self._same_rows(question)
             return self._wrong_rows(question) if lies else None
         if isinstance(question, Push) and self.tells(Lie.ACKS):
-            shards = unpacked(question.shards, self.around.rules.shards)
-            self.world.promises.acked(self, question.job, question.chunk, shards)
+            count = self.around.rules.shards
+            shards = unpacked(question.shards, count)
+            self.world.promises.acked(self, question.job, question.chunk, shards, count)
             return Pushed(question.shards)
         if isinstance(question, Compare) and self.tells(Lie.READY, Lie.COVERS, Lie.INVENTS):
             said = self.answers.to(question)

@@ -54,11 +54,16 @@ class Claims:
                 getattr(wider, name)[: len(self)] = array
         vars(self).update(vars(wider))
 
-    def counted_in(self, shards: int) -> "Claims":
-        """Return an index with the same rows for another number of shards; nobody claims any."""
-        other = Claims(len(self), shards)
+    def divided(self, shards: int) -> "Claims":
+        """Return the index once the shards were divided into so many: a shard's claims are to each.
+
+        It shares the rows' other columns with this one, which must not be used any more.
+        """
+        other, times = Claims(len(self), shards), shards // self.shards
         for name in ("expires", "known_for", "live", "holds"):
             setattr(other, name, getattr(self, name))
+        for name in ("ready", "syncing", "cold"):
+            setattr(other, name, _repeated(getattr(self, name), self.shards, times))
         return other
 
     def free_row(self) -> int:
@@ -139,6 +144,14 @@ class Claims:
             for row, number in zip(some[at].tolist(), shard.tolist(), strict=True):
                 found.setdefault(row, []).append(number)
         return found
+
+
+def _repeated(bits: Bits, shards: int, times: int) -> Bits:
+    """Return sets of shards as those of their children: shard s is divided into s, s + N, ..."""
+    if shards % 8 == 0:
+        return np.tile(bits, (1, times))
+    flags = np.unpackbits(bits, axis=1, count=shards, bitorder="little")  # fewer than 8
+    return np.packbits(np.tile(flags, (1, times)), axis=1, bitorder="little")
 
 
 @lru_cache(maxsize=64)  # one process may run several peers, which all receive the same records

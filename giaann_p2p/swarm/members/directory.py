@@ -437,11 +437,19 @@ class Directory:
         self._due = float(ends.min())
 
     def _count_anew(self) -> None:
-        """Read all claims again, as claims to the shards that there are now."""
-        self._claims = self._claims.counted_in(self._rules().shards)
-        for row, entry in self._entries.items():
-            sets = self.sets_of(entry.announcement)
-            self._claims.claim(row, sets.ready, sets.syncing, sets.cold)
+        """Divide all claims; read those records again that counted more shards than there were.
+
+        If they counted very many, they were not read at all; they are dropped if malformed.
+        """
+        rules, before = self._rules(), self._claims.shards
+        claims = self._claims = self._claims.divided(rules.shards)
+        for row, entry in list(self._entries.items()):
+            if entry.announcement.counted_by(rules) > before:
+                try:
+                    sets = self.sets_of(entry.announcement)
+                    claims.claim(row, sets.ready, sets.syncing, sets.cold)
+                except RecordError:
+                    self._drop(row)
         self._version += 1
 
     def _drop(self, row: int) -> None:

@@ -8,8 +8,8 @@ The senders are not trusted either. A delta is found under its sender's name onl
 for it only if that sender tells it to. Half of the room is for senders with standing and half for
 all others, because a stranger may have any number of names.
 
-When the number of shards doubles, what is carried is forgotten: a learner sends the chunks that are
-on their way to a courier again, recounted (see `PushedChunk.doubled`).
+When the number of shards doubles, what is carried is forgotten: a learner sends the chunks that it
+is still pushing to a courier again, recounted (see `PushedChunk.doubled`).
 """
 
 from typing import NamedTuple

@@ -83,6 +83,8 @@ class Coordinator:
         self._doublings: dict[int, int] = {}
         """How often the layout was doubled in which each chunk in work is sealed: that of when it
         was first leased, because all peers that learn the chunk must come to the same seal."""
+        self._accepted: dict[int, set[Peer]] = {}
+        """The peers that accepted an order to learn each chunk in work."""
         self._done: dict[Peer, BitMap] = {}
 
     @property
@@ -152,6 +154,7 @@ class Coordinator:
                 actions += self._schedule.done(peer, learned.chunk, now)
                 self._agreement.close(learned.chunk)
                 self._doublings.pop(learned.chunk, None)
+                self._accepted.pop(learned.chunk, None)
                 if not known:
                     self._done.setdefault(peer, BitMap()).add(learned.chunk)
                     news.append(learned)
@@ -174,6 +177,10 @@ class Coordinator:
         chunk = result.chunk
         if not self._schedule.has(peer, chunk):
             return [Revoke(peer, chunk)]
+        if self._rules().layout.doublings and peer not in self._accepted.get(chunk, ()):
+            # It may have been ordered by an earlier coordinator, in a layout that nobody tells; so
+            # it must not be compared with other results.
+            return [Revoke(peer, chunk), *self._schedule.declined(peer, chunk, now)]
         self._agreement.hear(peer, result)
         is_last = not self._schedule.others(peer, chunk)
         verdict = self._agreement.verdict(peer, chunk, is_last)
@@ -225,6 +232,8 @@ class Coordinator:
         after all, its next heartbeat names the chunk, and the worker keeps the chunk unless another
         worker has it by then.
         """
+        if isinstance(answer, LearnAck):
+            self._accepted.setdefault(chunk, set()).add(peer)
         if isinstance(answer, LearnAck) or peer not in self._workers:
             return []
         return self._acts(self._schedule.declined(peer, chunk, now))

@@ -11,6 +11,9 @@ owners have all chunks, or will have them soon. A chunk is withdrawn if
    reporting it; or
 2. all owners report it as an orphan, whatever the roots. Then each owner has a delta of its own to
    withdraw, and needs none from the others.
+
+A delta's root depends on the layout in which it was sealed. So a chunk that was pushed again after
+the number of shards doubled may have two honest roots, and then needs all owners.
 """
 
 from collections import Counter

@@ -157,7 +157,10 @@ class Worker:
         orders.heard = now
         in_work = self._on_its_way.get(task)
         if in_work is not None and in_work.doublings != order.doublings:
-            return [Reply(ticket, Refusal(_SEALED_OTHERWISE))]
+            if not self._is_late(task, now):
+                return [Reply(ticket, Refusal(_SEALED_OTHERWISE))]
+            self._drop(task)  # its coordinator may have gone long ago
+            in_work = None
         if order.chunk in orders.working or order.chunk in orders.done:
             return [Reply(ticket, LearnAck())]
         if in_work is None and (why := self._refusal(sender, now)):
@@ -210,14 +213,19 @@ class Worker:
             wanted = self._wanted(job, chunk)
             others = all(slots[peer] > slots[sender] for peer, _ in wanted)
             if others and self._is_late((job, chunk), now):
-                for key, orders in wanted.items():
-                    orders.working.discard(chunk)
-                    orders.results.pop(chunk, None)
-                    self._settle(key, orders)
-                del self._on_its_way[job, chunk]
-                self._writer.give_up(job, chunk)
+                self._drop((job, chunk))
                 return True
         return False
+
+    def _drop(self, task: _Task) -> None:
+        """Forget a chunk in progress, whoever wants it."""
+        job, chunk = task
+        for key, orders in self._wanted(job, chunk).items():
+            orders.working.discard(chunk)
+            orders.results.pop(chunk, None)
+            self._settle(key, orders)
+        del self._on_its_way[task]
+        self._writer.give_up(job, chunk)
 
     def computed(self, job: bytes, chunk: int, outcome: Lesson | str, now: float) -> list[Action]:
         """Report a chunk's outcome to its coordinators: the result, or why learning failed."""

@@ -68,8 +68,12 @@ MOST_NAMED = 8
 _LEAST_FOR_NAMES = 1 << 10
 MOST_AHEAD = 4
 """How many times the shards that the reader knows of a record may count. The sets of one that
-counts more are not decoded: any stranger could send it, and it would cost a hundred times as much
-as a usual one. Such a record still tells who its peer is, and of which edition."""
+counts more are neither decoded nor checked: any stranger could send it, and it would cost a hundred
+times as much as a usual one. Such a record still tells who its peer is, and of which edition."""
+_LONGEST_FOR = 64
+"""A record may be as long as that of a peer that counts so many times the shards which the reader
+knows of: a newcomer, which knows only the manifest, learns from records that there is an edition.
+Were no length too much, a stranger's records would take more memory than all others together."""
 BUCKETS = 16
 """Number of parts of a swarm's directory: enough for some 16,000 peers, at a thousand in each."""
 FRONT_BYTES = PULSE_BYTES + SIGNATURE_BYTES
@@ -271,7 +275,7 @@ def unproven(
 
     These three checks are expensive; RecordError if another one fails.
     """
-    shards = min(MOST_AHEAD * rules.shards, MOST_SHARDS)
+    shards = min(_LONGEST_FOR * rules.shards, MOST_SHARDS)
     most = _MOST_BYTES + 4 * most_bytes(shards) + _most_named(shards)
     if not FRONT_BYTES < len(data) <= most:
         raise RecordError(f"a record has {FRONT_BYTES + 1} to {most:,} bytes, not {len(data):,}")

@@ -43,6 +43,8 @@ from giaann_p2p.swarm.wire.shardset import packed, unpacked
 LAYOUT = Layout(shards=4)
 JOB = b"j" * 16
 FOUNDER = Identity.from_seed(b"f" * 32)
+DOUBLED = Rules(2 * LAYOUT.shards, founding_shards=LAYOUT.shards)
+NEWER = b"an edition with twice as many shards"
 MANIFEST = Manifest.founded(FOUNDER, "hive", spec=SPEC, layout=LAYOUT, replicas=3)
 
 
@@ -120,7 +122,7 @@ def visiting(*peers: Owner, manifest: Manifest = MANIFEST) -> Session:
     async def call(peer: Peer, body: bytes, **_: float) -> bytes:
         if doublings_of(body) != known[peer].store.layout.doublings:
             session.refused.append(peer)
-            return encode(EditionIs(b"of another number of shards"))
+            return encode(EditionIs(NEWER))
         return encode(cast(Any, known[peer].answer(decode(body))))
 
     async def join_dht() -> None:
@@ -136,6 +138,12 @@ def visiting(*peers: Owner, manifest: Manifest = MANIFEST) -> Session:
         place=SimpleNamespace(transport=SimpleNamespace(call=call)),
         refused=[],
     )
+
+    def heard(answer: object) -> None:
+        if answer == EditionIs(NEWER):
+            session.around.rules = DOUBLED
+
+    session.heard = heard
     return cast(Session, session)
 
 
@@ -143,7 +151,7 @@ def doubled(session: Session, *owners: Owner) -> Session:
     """Double the swarm's number of shards."""
     for owner in owners:
         owner.store.double(2 * LAYOUT.shards)
-    session.around.rules = Rules(2 * LAYOUT.shards, founding_shards=LAYOUT.shards)  # type: ignore[misc]
+    session.around.rules = DOUBLED  # type: ignore[misc]
     return session
 
 
@@ -180,9 +188,10 @@ def test_a_pull_goes_on_when_the_shards_double_meanwhile(tmp_path: Path, kind: t
     answer = owners[0].answer
 
     def doubles(question: object) -> object:
-        if isinstance(question, kind) and session.around.rules.shards == LAYOUT.shards:
-            doubled(session, *owners)
-            return EditionIs(b"of another number of shards")
+        if isinstance(question, kind) and owners[0].store.layout == LAYOUT:
+            for owner in owners:
+                owner.store.double(2 * LAYOUT.shards)
+            return EditionIs(NEWER)  # by it, the session hears of the doubling
         return answer(question)
 
     for owner in owners:

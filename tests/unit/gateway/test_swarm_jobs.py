@@ -37,6 +37,7 @@ def session_of(client: Client) -> Session:
         around=client.lookout.view,
         place=SimpleNamespace(transport=client.transport),
         gate=SimpleNamespace(admission=Admission(MANIFEST)),
+        heard=lambda answer: None,
         now=client.clock(),
     )
     return cast(Session, found)

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from giaann_p2p.errors import DiskError, TokenError
+from giaann_p2p.errors import DiskError, EditionDelayed, TokenError
 from giaann_p2p.net.errors import Reason, Refused
 from giaann_p2p.node.members.gate import Gate
 from giaann_p2p.swarm.wire import messages
@@ -188,7 +188,11 @@ def test_an_edition_with_more_shards_takes_effect_once_they_are_divided() -> Non
     assert (kept, asked, changes, one.rules().shards) == ([doubled(3)], [2 * before], [], before)
     assert one.answer(AskEdition(0)) == EditionIs(b"")  # it does not count here yet
     assert not one.learn_edition(doubled(3))
-    assert not one.learn_edition(doubled(4, 4 * before))  # one after the other
+    with pytest.raises(EditionDelayed, match="still divides its shards for an earlier edition"):
+        one.learn_edition(doubled(4, 4 * before))
+    said = one.answer(EditionIs(doubled(4, 4 * before)))
+    assert isinstance(said, messages.Refusal)  # not as if it had learned it
+    assert said.is_busy
     assert (len(kept), len(done)) == (1, 1)
     done.pop()()
     assert (changes, one.rules().edition, one.rules().shards) == ([2 * before], 3, 2 * before)
@@ -210,9 +214,11 @@ def test_an_edition_with_more_shards_that_cannot_be_kept_is_refused() -> None:
         raise DiskError("the disk is full")
 
     one = Gate(CLOSED, Transport(), clock=lambda: NOW, keep_edition=full)  # type: ignore[arg-type]
+    one.on_division(lambda shards, then: then())
     said = one.answer(EditionIs(doubled(3)))
     assert isinstance(said, messages.Refusal)
     assert "the edition could not be saved: the disk is full" in said.reason
+    assert one.weigh_edition(doubled(3)) == b""  # that is no reason to suspect the other peer
     assert one.rules().shards == CLOSED.layout.shards
 
 

@@ -13,6 +13,7 @@ from giaann_p2p.node.counters import Counters
 from giaann_p2p.node.members.gate import Gate
 from giaann_p2p.node.replication.answering import Answering
 from giaann_p2p.node.replication.reception import Reception
+from giaann_p2p.swarm.replication.answers import DIVIDING
 from giaann_p2p.swarm.wire.actions import Reply
 from giaann_p2p.swarm.wire.edition import Editions
 from giaann_p2p.swarm.wire.identity import Peer
@@ -43,7 +44,7 @@ class Desk:
     def __init__(self) -> None:
         self.tickets: list[int] = []
         self.asked, self.at_once, self.carried = list[int | None](), list[int](), 0
-        self.fullness, self.differed = 0.0, 0
+        self.fullness, self.differed, self.divides = 0.0, 0, False
         self.compared = Compared(b"", [], [])
         self.editions = Editions(MANIFEST)
         gate = SimpleNamespace(
@@ -63,6 +64,7 @@ class Desk:
             self._carry,
             self._differs,
             lambda: self.fullness,
+            lambda: self.divides,
             PATIENCE,
         )
         self.reception.open = True
@@ -227,6 +229,24 @@ def test_who_counts_other_shards_is_told_the_edition(question: Message, doubling
         assert not isinstance(answer, bytes)
         assert decode(await answer) == EditionIs(edition)
         assert (desk.tickets, desk.asked, desk.carried) == ([], [], 0)
+
+    play(story)
+
+
+@pytest.mark.parametrize(
+    "question", [decode(BODY), Carry(bytes(16), 1, b"", b""), Compare(b"", [])], ids=repr
+)
+def test_while_shards_are_divided_only_reads_are_answered(question: Message) -> None:
+    async def story(desk: Desk) -> None:
+        desk.divides = True
+        answer = desk.reception.answer(PEER, encode(question))
+        assert not isinstance(answer, bytes)
+        assert decode(await answer) == DIVIDING
+        assert (desk.tickets, desk.asked, desk.carried) == ([], [], 0)
+        read = desk.reception.answer(PEER, encode(Read(b"", b"")))
+        assert not isinstance(read, bytes)
+        await read
+        assert desk.asked == [0]
 
     play(story)
 

@@ -384,7 +384,7 @@ def test_shards_are_divided_next_and_what_waited_is_void() -> None:
         for change in (Note("key", b"value"), *waits):
             writer.do(change)
         writer.double(2 * LAYOUT.shards, void.append)
-        assert len(writer) == 7
+        assert len(writer) == 6
         await writer.idle()
         ((late, *others),) = void
         assert isinstance(late, Apply)
@@ -397,6 +397,36 @@ def test_shards_are_divided_next_and_what_waited_is_void() -> None:
     store = Store.in_memory(SPEC, LAYOUT, retain=True)
     store.hold(ALL.tolist())
     play(story, store)
+
+
+def test_shards_are_divided_after_a_snapshot_and_updates_go_on_until_then(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(journal, "_LEAST_LOG", 1)
+    begun, ends = asyncio.Event(), asyncio.Event()
+
+    async def story(desk: Desk) -> None:
+        writer, void = desk.store_writer, list[list[Change]]()
+
+        async def snapshot() -> None:
+            begun.set()
+            await ends.wait()
+
+        monkeypatch.setattr(writer, "_take_snapshot", snapshot)
+        writer.do(Hold(ALL))
+        desk.apply(1)
+        await begun.wait()
+        writer.double(2 * LAYOUT.shards, void.append)
+        desk.apply(2)
+        await asyncio.sleep(1)
+        assert (desk.told, void, writer.is_dividing) == ({1: None, 2: None}, [], False)
+        assert desk.store.layout == LAYOUT
+        ends.set()
+        await writer.idle()
+        assert (void, writer.is_dividing) == ([[]], False)
+        assert desk.store.layout.shards == 2 * LAYOUT.shards
+
+    play(story, Store.open(FakeDisk(), SPEC, LAYOUT))
 
 
 def test_what_follows_when_shards_were_divided_is_done_after_it() -> None:

@@ -8,6 +8,22 @@ import pytest
 from giaann_p2p.swarm.members.claims import Claims, has, have
 
 
+@pytest.mark.parametrize("times", [2, 8])
+@pytest.mark.parametrize("shards", [1, 4, 8, 64])
+def test_who_claims_a_shard_claims_all_parts_of_it(shards: int, times: int) -> None:
+    rng, rows, none = random.Random(shards), Claims(3, shards), np.empty(0, np.uint16)
+    held = np.array(sorted(rng.sample(range(shards), (shards + 1) // 2)), np.uint16)
+    rows.claim(0, held, none, none)
+    rows.claim(1, none, held, none)
+    rows.claim(2, none, none, held)
+    divided = rows.divided(shards * times)
+    parts = {shard + shards * time for shard in held.tolist() for time in range(times)}
+    for row, bits in enumerate((divided.ready, divided.syncing, divided.cold)):
+        assert bits.shape == (3, (shards * times + 7) // 8)
+        for shard in range(shards * times):
+            assert has(bits, shard).tolist() == [n == row and shard in parts for n in range(3)]
+
+
 @pytest.mark.parametrize("shards", [1, 4, 8, 64, 256])
 def test_rows_of_bits_are_sets_of_shards(shards: int) -> None:
     rng, rows, plain = random.Random(shards), Claims(2, shards), dict[int, set[int]]()

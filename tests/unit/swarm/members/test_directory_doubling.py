@@ -85,6 +85,21 @@ def test_it_is_as_if_it_had_known_the_number_from_the_start(seed: int) -> None:
             assert all_of(found.directory, at) == all_of(fresh.directory, at)
 
 
+@pytest.mark.parametrize("asked", ["a look", "a merge"])
+def test_a_malformed_record_that_was_never_read_is_dropped(asked: str) -> None:
+    """A record that counts very many shards is taken in unread, whoever sent it."""
+    found, hollow = Ruled(), packed(np.array([3], np.uint16), FIRST)
+    for said in ({"ready": b"\x09rubbish"}, {"wrong": (Naming(PEERS[1], b"\x09"),)}):
+        assert found.directory.merge(record(WHO[0], counted=128, edition=4, **said), NOW)
+        assert found.directory.merge(record(WHO[2], ready=hollow), NOW)
+        found.rules = rules(32)
+        if asked == "a merge":
+            assert found.directory.merge(record(WHO[3], NOW + 1), NOW + 1)
+        assert found.directory.ready(3 + FIRST, NOW + 1) == [PEERS[2]]
+        assert PEERS[0] not in found.directory.members(NOW + 1)
+        found = Ruled()
+
+
 def test_the_version_changes_with_the_number_of_shards() -> None:
     found = Ruled()
     found.directory.merge(record(ready=packed(np.array([3], np.uint16), FIRST)), NOW)

@@ -87,6 +87,7 @@ class Leading:
             JOB, self.schedule, sentences, court, self.trust, lambda: self.rules
         )
         self.orders: list[Learn] = []
+        self.calls: list[Call] = []
         self.liars: list[Peer] = []
         self.over: list[Over] = []
         self.learned: list[int] = []
@@ -102,6 +103,7 @@ class Leading:
                 text = sentences(question.chunk)
                 assert question == learn_order(JOB, question.chunk, text, question.doublings)
                 self.orders.append(question)
+                self.calls.append(act)
                 assert act.timeout == 4.0
                 orders.append((act.peer, question.chunk))
             elif isinstance(act, Learned):
@@ -114,6 +116,12 @@ class Leading:
 
     def seen(self, workers: Mapping[Peer, int], now: float = NOW) -> list[tuple[Peer, int]]:
         return self.do(self.coordinator.seen(workers, now))
+
+    def accept(self) -> None:
+        """Let the workers accept all orders so far."""
+        for call in self.calls:
+            assert self.coordinator.answered(call.number, LearnAck(), NOW) == []
+        self.calls.clear()
 
     def tick(self, now: float) -> list[tuple[Peer, int]]:
         return self.do(self.coordinator.tick(now))
@@ -199,6 +207,7 @@ def test_what_is_committed_is_not_leased_again() -> None:
 def test_text_may_come_bit_by_bit() -> None:
     one = Leading.__new__(Leading)
     one.schedule, one.over, one.learned, one.orders = Schedule(InOrder(), (), PACE), [], [], []
+    one.calls = []
     one.coordinator = Coordinator(JOB, one.schedule, sentences, *agreement(), lambda: RULES)
     assert one.seen({A: 2}) == []
     assert one.do(one.coordinator.read(1, False, NOW)) == [(A, 0)]
@@ -214,11 +223,31 @@ def test_all_that_learn_a_chunk_seal_it_in_the_layout_of_the_first_order() -> No
     one = Leading(2, redundancy=2)
     one.seen({P[0]: 1})
     assert one.orders == [Learn(JOB, 0, sentences(0))]
+    one.accept()
     one.rules = Rules(2 * SHARDS, founding_shards=SHARDS)
     assert one.came(0) == ([], [(P[0], 1)])
     assert one.seen({P[0]: 1, P[1]: 1}, NOW + 3) == [(P[1], 0)]
     assert one.orders[1:] == [LearnIn(JOB, 1, sentences(1), 1), Learn(JOB, 0, sentences(0))]
+    one.accept()
     assert one.came(1) == ([0], [])
+    assert one.liars == []
+
+
+def test_a_result_that_an_earlier_coordinator_ordered_is_not_compared() -> None:
+    """It may be sealed in a layout of before, so that others come to different results."""
+    one = Leading(1, redundancy=2)
+    one.rules = Rules(2 * SHARDS, founding_shards=SHARDS)
+    assert one.seen({P[0]: 1}) == [(P[0], 0)]
+    (call,) = one.calls
+    refused = one.coordinator.answered(call.number, Refusal("it is sealed otherwise"), NOW)
+    assert one.do(refused) == []
+    one.calls.clear()
+    assert one.came(0, root=FALSE, now=NOW + 1)[0] == []  # what it was ordered to before
+    assert one.seen({P[0]: 0, P[1]: 1, P[2]: 1}, NOW + 3) == [(P[1], 0)]
+    one.accept()
+    assert one.came(1, now=NOW + 4) == ([], [(P[2], 0)])
+    one.accept()
+    assert one.came(2, now=NOW + 6)[0] == [0]
     assert one.liars == []
 
 

@@ -126,10 +126,10 @@ def test_rows_of_children_are_sealed_with_those_of_their_siblings(late: bool) ->
         assert call.message.seal == sealed(JOB, 1)(parents)
 
 
-def learn_in(one: Working, doublings: int, peer: Peer = C) -> Message:
+def learn_in(one: Working, doublings: int, peer: Peer = C, now: float = NOW) -> Message:
     one.tickets += 1
     question = learn_order(JOB, 1, TEXT, doublings)
-    one.do(one.worker.asked(one.tickets, peer, question, NOW))
+    one.do(one.worker.asked(one.tickets, peer, question, now))
     return one.replies[one.tickets]
 
 
@@ -155,6 +155,21 @@ def test_a_chunk_in_work_is_not_sealed_in_another_layout(is_learned: bool) -> No
     assert learn_in(one, 1, D) == LearnAck()
     assert one.learning == [(JOB, 1)]
     assert len(one.of(D)) == is_learned
+
+
+def test_a_chunk_that_was_learned_long_ago_is_learned_again_in_another_layout() -> None:
+    one = Working()
+    one.brings = False
+    learn_in(one, 0)
+    one.computed(1)
+    assert isinstance(learn_in(one, 1, D, NOW + 4), Refusal)
+    assert learn_in(one, 1, D, NOW + 6) == LearnAck()
+    assert one.learning == [(JOB, 1), (JOB, 1)]
+    assert one.worker.busy == 1
+    assert [peer for peer, _ in one.worker._wanted(JOB, 1)] == [D]
+    one.computed(1, now=NOW + 7)
+    assert len(one.of(C)) == 1  # it is told nothing of the other result
+    assert len(one.of(D)) == 1
 
 
 def test_a_census_counts_what_was_told_of_parents() -> None:
