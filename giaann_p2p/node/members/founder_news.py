@@ -144,7 +144,7 @@ class EditionNews(FounderNews):
     @property
     def number(self) -> int:
         """The number of this peer's edition, also while it divides its shards by it."""
-        return self._gate.newest_edition
+        return self._gate.newest_number
 
     def announced(self, said: Announcement) -> int:
         """Return the number of another peer's edition."""

@@ -101,8 +101,13 @@ class Gate:
         return self.editions.rules
 
     @property
-    def newest_edition(self) -> int:
-        """Number of the newest edition here; it may wait until this peer has divided its shards."""
+    def newest_edition(self) -> bytes:
+        """The newest edition here, which may wait until this peer has divided its shards."""
+        return self._dividing or self.editions.to_bytes()
+
+    @property
+    def newest_number(self) -> int:
+        """The number of the newest edition here."""
         waits = self._dividing
         return self.editions.number_of(waits) if waits else self.editions.number
 

@@ -7,7 +7,7 @@
    that keeps pushing beyond its budget costs this peer few refusals.
 4. When this peer ends, all waiting updates are refused as leaving.
 5. A question that names shards is answered with this peer's edition of the swarm's rules if it
-   counts another number of them, except for a read (see `Answers`).
+   counts another number of them, or if they are being divided; except for a read (see `Answers`).
 """
 
 import asyncio
@@ -24,7 +24,7 @@ from giaann_p2p.node.counters import Counters
 from giaann_p2p.node.members.gate import Gate
 from giaann_p2p.node.replication.answering import Answering
 from giaann_p2p.node.replication.shares import Shares
-from giaann_p2p.swarm.replication.answers import DIVIDING, size_of
+from giaann_p2p.swarm.replication.answers import size_of
 from giaann_p2p.swarm.wire.actions import Reply
 from giaann_p2p.swarm.wire.identity import Peer
 from giaann_p2p.swarm.wire.member_messages import EditionIs
@@ -160,11 +160,10 @@ class Reception:
     async def _to(self, peer: bytes, question: Message, doublings: int) -> Message:
         counters = self._counters
         began = perf_counter()
-        if isinstance(question, Counting):
-            if doublings != self._gate.rules().layout.doublings:
-                return EditionIs(self._gate.editions.to_bytes())
-            if self._is_dividing():  # else the question would wait for that, and a thread with it
-                return DIVIDING
+        # While shards are divided, a question would wait for that, and a thread with it.
+        counts_alike = doublings == self._gate.rules().layout.doublings and not self._is_dividing()
+        if isinstance(question, Counting) and not counts_alike:
+            return EditionIs(self._gate.newest_edition)
         if isinstance(question, Push | PushFrom):
             counters.pushes += 1
             answer = await self._pushed(peer, question)
