@@ -136,7 +136,8 @@ def test_owners_that_lie_have_nothing_withdrawn_that_others_taught_and_keep_no_l
     assert isinstance(liar, Shirker)
     slanders, denies = swarm.storages[:2]
     for peer, tells in ((slanders, Slanders(slanders)), (denies, Denies())):
-        peer.answers = Answers(peer.store, peer.core.replicas.state, peer.peer, tells)
+        core = peer.core
+        peer._answers = core, Answers(peer.store, core.replicas.state, peer.peer, tells)
     disown_the_liar(swarm)
     swarm.clock.run_until(DISOWNED + 5.0)
     found = withdraw(swarm)
