@@ -38,7 +38,7 @@ def test_lost_stays_lost_when_all_peers_restart() -> None:
     for giant in giants:
         giant.crash(lost=True)
     swarm.clock.run_until(800.0)
-    everything = [*range(swarm.layout.shards)]
+    everything = [*range(swarm.lessons.layout.shards)]
     assert _lost(swarm, old[0]) == everything
     for peer in old:
         peer.crash()

@@ -37,7 +37,7 @@ def test_a_swarm_goes_on_around_liars() -> None:
         scenario.do(line)
     assert scenario.swarm.promises.faults == []
     kept = [peer for peer in scenario.swarm.storages if peer.keeps]
-    for shard in range(scenario.swarm.layout.shards):
+    for shard in range(scenario.swarm.lessons.layout.shards):
         sets = [peer.store.sets([shard]).get(shard) for peer in kept]
         assert sum(held is not None and len(held) == 10 for held in sets) >= 2
     for line in ("crash liar0 liar1", "settle 300"):

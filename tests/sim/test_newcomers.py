@@ -116,7 +116,7 @@ def test_a_day_later_newcomers_have_their_share_and_the_others_let_go() -> None:
         assert peer.core.replicas.held.tolist() == placement.shards_of(peer.peer).tolist()
         assert len(peer.core.replicas.held) > 0
     held = sum(len(peer.store.shards) for peer in storages)
-    replicas = 3 * scenario.swarm.layout.shards
+    replicas = 3 * scenario.swarm.lessons.layout.shards
     assert held > replicas  # the others hold theirs beside them
     scenario.do("run 900")
     assert sum(len(peer.store.shards) for peer in storages) == replicas

@@ -37,7 +37,7 @@ def joined(rate: float) -> tuple[float, int]:
 
 
 def updates(swarm: Swarm) -> list[Update]:
-    job, shards = bytes(16), np.arange(swarm.layout.shards, dtype=np.uint16)
+    job, shards = bytes(16), np.arange(swarm.lessons.layout.shards, dtype=np.uint16)
     return [Update(job, chunk, shards, swarm.lessons.delta(chunk)) for chunk in range(CHUNKS)]
 
 
