@@ -6,14 +6,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from giaann_p2p.node.replication import reception
 from giaann_p2p.node.replication import storage as node_storage
 from giaann_p2p.node.replication.store_writer import StoreWriter
 from giaann_p2p.store import ledger
 from giaann_p2p.store.memory import columns
 from giaann_p2p.swarm.wire import record
 from giaann_p2p.swarm.wire.actions import Apply
-from giaann_p2p.swarm.wire.messages import Carry, Push, PushFrom
 from tests.sim.bugs import Bug
 
 
@@ -54,11 +52,6 @@ def _take_half_a_shard_for_a_whole_one(patch: pytest.MonkeyPatch) -> None:
     )
 
 
-def _give_half_a_shard_for_a_whole_one(patch: pytest.MonkeyPatch) -> None:
-    """Other questions than pushes are answered whatever their senders count."""
-    patch.setattr(reception, "Counting", Push | PushFrom | Carry)
-
-
 def write_what_was_decided_before(patch: pytest.MonkeyPatch) -> None:
     """Updates of the shards before are carried out, and acknowledged by who decided them."""
     follow = node_storage.StorageNode._follow
@@ -85,6 +78,5 @@ DOUBLING_BUGS = [
     Bug("lose a half of each shard", _lose_a_half_of_each_shard),
     Bug("count again what came before", _count_again_what_came_before),
     Bug("take half a shard for a whole one", _take_half_a_shard_for_a_whole_one),
-    Bug("give half a shard for a whole one", _give_half_a_shard_for_a_whole_one),
 ]
 """It takes a founder that doubles the number of shards to find these."""

@@ -14,7 +14,7 @@ from tests.sim.bugs import EDITION_BUGS, Bug
 from tests.sim.doubling_bugs import DOUBLING_BUGS
 
 SEEDS = int(os.environ.get("GIAANN_SEEDS", "12")) // 3
-MOST_SEEDS = 16
+MOST_SEEDS = 8
 BUGS = [*EDITION_BUGS, *DOUBLING_BUGS]
 
 

@@ -56,14 +56,19 @@ class Swarm:
     async def join_dht(self) -> None:
         pass
 
+    def heard(self, answer: object) -> None:
+        pass
+
     def storage_peers(self) -> list[Peer]:
         return [A]
 
     def losses(self) -> object:
         return NONE
 
-    async def checked(self, _: object, rules: Rules, *__: object, losses: object) -> Report:
-        assert (losses, rules.replicas) == (NONE, 5)
+    async def checked(
+        self, _: object, rules: Rules, *__: object, losses: object, heard: object
+    ) -> Report:
+        assert (losses, rules.replicas, heard) == (NONE, 5, self.heard)
         self.asked += 1
         return self._reports[min(self.asked, len(self._reports)) - 1]
 

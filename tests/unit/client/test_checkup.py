@@ -2,15 +2,18 @@
 
 import asyncio
 from collections.abc import Callable
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from giaann_p2p.client.checkup import checked
+from giaann_p2p.client.checkup import checked, checked_now
 from giaann_p2p.swarm.members.checkup import Report
+from giaann_p2p.swarm.members.losses import NONE
 from giaann_p2p.swarm.wire.edition import rules_of
 from giaann_p2p.swarm.wire.identity import Peer
 from giaann_p2p.swarm.wire.manifest import Rules
+from giaann_p2p.swarm.wire.member_messages import EditionIs
 from giaann_p2p.swarm.wire.message import Message
 from giaann_p2p.swarm.wire.messages import (
     AskDigests,
@@ -157,6 +160,37 @@ def test_peers_are_asked_in_the_layout_by_which_they_are_compared() -> None:
         peer.transport.serve(handler)
         found = await checked(asker.transport, rules, [peer.me], 5.0)
         assert (asked, found.silent, found.rows) == ([2], [], 2 * 4 * COUNT)
+
+    play(story)
+
+
+def test_peers_are_asked_again_when_they_say_that_shards_have_doubled() -> None:
+    async def story(town: Town) -> None:
+        doubled, edition = Rules(2 * COUNT, founding_shards=COUNT), EditionIs(b"newer")
+
+        async def handler(peer: Peer, body: bytes) -> bytes:
+            question = decode(body)
+            assert isinstance(question, AskDigests)
+            if not doublings_of(body):
+                return encode(edition)
+            return encode(Digests(question.shards, [SAID] * 2 * COUNT))
+
+        peer, asker = Client(town, 100), Client(town)
+        peer.transport.serve(handler)
+        session = SimpleNamespace(
+            place=SimpleNamespace(transport=asker.transport),
+            around=SimpleNamespace(rules=rules_of(MANIFEST, None)),
+            storage_peers=lambda: [peer.me],
+            losses=lambda: NONE,
+        )
+
+        def heard(answer: object) -> None:
+            if answer == edition:
+                session.around.rules = doubled
+
+        session.heard = heard
+        found = await checked_now(session)  # type: ignore[arg-type]
+        assert (found.silent, found.rows) == ([], 2 * 2 * COUNT)
 
     play(story)
 
