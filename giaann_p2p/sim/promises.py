@@ -1,7 +1,7 @@
 """The promises of a swarm, checked with a view of the whole simulation.
 
-Shards are counted by the newest edition (see `holder`). What a peer promised of a shard before it
-was divided, it has promised of each child.
+Shards are counted by the newest edition (see `holder`). A peer's promise about a shard that is
+divided later holds for each of its children.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence

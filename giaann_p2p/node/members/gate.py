@@ -178,7 +178,9 @@ class Gate:
         if edition == self._dividing or not self.editions.is_news(edition):
             return False
         if self._dividing:
-            raise EditionDelayed("busy: this peer still divides its shards for an earlier edition")
+            raise EditionDelayed(
+                f"{messages.BUSY}: this peer still divides its shards for an earlier edition"
+            )
         divide = self._divide if self.editions.divides(edition) else None
         try:
             self._keep_edition(edition)
@@ -196,13 +198,12 @@ class Gate:
     def weigh_edition(self, theirs: bytes) -> bytes:
         """Adopt the edition of another peer if it is newer; if it is older, return this peer's.
 
-        `theirs` is empty for edition 0. Return nothing, or this peer's edition, where theirs cannot
-        be adopted just now. Raise EditionError if it is forged.
+        `theirs` is empty for edition 0. Raise EditionError if it is forged.
         """
         with suppress(EditionDelayed):
             if theirs and self.learn_edition(theirs):
                 return b""
-        ours = self.editions.to_bytes()
+        ours = self.newest_edition
         return ours if ours != theirs else b""
 
     def _divided(self) -> None:

@@ -30,7 +30,7 @@ class ColdSnapshot(NamedTuple):
 
 
 class _Snapshot(NamedTuple):
-    """What a store holds at one moment, by shard, of so many shards in the swarm."""
+    """A store's sets of chunks and cold copies at one moment, counted in so many `shards`."""
 
     shards: int
     sets: Mapping[int, Applied]

@@ -6,10 +6,10 @@
 2. An update is acknowledged once it is on the disk, and only once.
 3. The peer refuses requests beyond its bounds, with a reason, and stays up. An unexpected error
    ends the peer: `run` raises it, and nothing is left running.
-4. An edition with more shards has the store writer divide them. When it has, everything that counts
-   shards follows in one step of the event loop: the edition takes effect, and the decisions, the
-   snapshot of the store and the answers are of the shards after that. What the decisions before
-   ordered or asked is void, except for their replies to pushes.
+4. When an edition has more shards, the store writer divides those of the store. Then, in one step
+   of the event loop, the edition takes effect, and the decisions, the snapshot of the store and the
+   answers are replaced by those for the new shards. Orders and questions of the old decisions are
+   void; only their replies to pushes are still sent.
 """
 
 import asyncio

@@ -71,7 +71,7 @@ class PushedChunk:
 
         Its seal proves the rows of whole former shards only, so the rows for their children are cut
         and sealed with those of their siblings, and ignored there. A peer that has a shard has its
-        children. What is on its way to a peer is sent again, and its answer still counts.
+        children. Pushes in flight are sent again, and the answers to them still count.
         """
         before = self.shards
 

@@ -26,7 +26,7 @@ from giaann_p2p.swarm.training.writer import Committed, Writer
 from giaann_p2p.swarm.wire.actions import Action, Call, Compute, Reply, Stop
 from giaann_p2p.swarm.wire.identity import Peer
 from giaann_p2p.swarm.wire.message import Message
-from giaann_p2p.swarm.wire.messages import Refusal
+from giaann_p2p.swarm.wire.messages import BUSY, Refusal
 from giaann_p2p.swarm.wire.pending import PendingCalls
 from giaann_p2p.swarm.wire.training_messages import (
     MOST_AWAITED,
@@ -51,7 +51,7 @@ _WORD_WITHIN = 5.0
 """Seconds after which a learned chunk is overdue, and may be dropped to free its slot. Normally it
 is committed or revoked well before: the coordinator's decision takes one round trip, the push
 another."""
-_SEALED_OTHERWISE = "busy: another client has this chunk sealed for another number of shards"
+_SEALED_OTHERWISE = f"{BUSY}: another client has this chunk sealed for another number of shards"
 _MOST_REASON = 200
 """Maximum length in characters of the reason that a heartbeat gives for a failed chunk."""
 

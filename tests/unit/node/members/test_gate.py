@@ -193,6 +193,8 @@ def test_an_edition_with_more_shards_takes_effect_once_they_are_divided() -> Non
     said = one.answer(EditionIs(doubled(4, 4 * before)))
     assert isinstance(said, messages.Refusal)  # not as if it had learned it
     assert said.is_busy
+    assert one.weigh_edition(doubled(3)) == b""
+    assert one.weigh_edition(b"") == doubled(3)  # another peer need not wait for this one
     assert (len(kept), len(done)) == (1, 1)
     done.pop()()
     assert (changes, one.rules().edition, one.rules().shards) == ([2 * before], 3, 2 * before)

@@ -13,6 +13,7 @@ from giaann_p2p.swarm.replication.retract import Withdraw
 from giaann_p2p.swarm.replication.shard_fingerprint import ShardFingerprints
 from giaann_p2p.swarm.wire.actions import Call, Drop, Hold, TakeFingerprints
 from giaann_p2p.swarm.wire.edition import Editions
+from giaann_p2p.swarm.wire.member_messages import EditionIs
 from giaann_p2p.swarm.wire.message import Message
 from giaann_p2p.swarm.wire.messages import (
     AskDigests,
@@ -27,6 +28,7 @@ from giaann_p2p.swarm.wire.messages import (
 )
 from giaann_p2p.swarm.wire.orphans import Orphans
 from giaann_p2p.swarm.wire.replica import ReplicaState, Turn
+from giaann_p2p.swarm.wire.shardset import packed
 from tests.unit.node.helpers import (
     ALL,
     FOUNDER,
@@ -391,5 +393,25 @@ def test_what_was_known_of_shards_is_known_of_their_parts_to_who_comes_back() ->
         house.come_back()
         assert sorted(house.node.core.known.of()) == list(range(2 * FIRST))
         assert dict(house.store.digests()) == taught([1], 2 * FIRST)
+
+    play(story, loop=SlowLoop)
+
+
+def test_a_peer_that_is_dividing_its_shards_tells_the_edition_and_measures_no_room() -> None:
+    async def story(town: Town) -> None:
+        client, founder = await formed(town, *range(3)), Founder()
+        node, edition, looks = town.houses[0].node, founder.double(), list[int]()
+        node.room.look = lambda used, now: looks.append(used)  # type: ignore[method-assign]
+        node.gate.learn_edition(edition)
+        await town.until(lambda: node.store_writer.is_dividing, every=0.001)
+        looks.clear()
+        node._count()
+        assert looks == []
+        question = encode(AskDigests(packed(np.arange(FIRST, dtype=np.uint16), FIRST)))
+        answer = await client.transport.call(node.me, question, timeout=5.0)
+        assert decode(answer) == EditionIs(edition)
+        await town.until(lambda: not node.store_writer.is_dividing)
+        node._count()
+        assert looks
 
     play(story, loop=SlowLoop)
