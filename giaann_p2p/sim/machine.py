@@ -9,9 +9,11 @@ import logging
 import random
 from abc import abstractmethod
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from typing import Any, Protocol
 
+from giaann_p2p.errors import EditionDelayed
 from giaann_p2p.net.transport import OnAnswer
 from giaann_p2p.node.members.context import Context
 from giaann_p2p.node.members.gate import Gate
@@ -95,10 +97,14 @@ class Machine(Node):
         self._happen(self._life, partial(self.loop.do, learn))
 
     def learn_edition(self, data: bytes) -> None:
-        """Give the node an edition of the swarm's rules; nothing reaches a dead node."""
+        """Give the node an edition of the swarm's rules, which it may refuse for a while.
+
+        Nothing reaches a dead node.
+        """
 
         def learn() -> None:
-            self.gate.learn_edition(data)
+            with suppress(EditionDelayed):  # it still divides its shards for an earlier one
+                self.gate.learn_edition(data)
 
         self._happen(self._life, partial(self.loop.do, learn))
 
