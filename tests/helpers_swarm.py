@@ -54,7 +54,6 @@ from giaann_p2p.swarm.wire.member_messages import (
 )
 from giaann_p2p.swarm.wire.message import Message
 from giaann_p2p.swarm.wire.messages import (
-    AskColumn,
     AskDigests,
     AskNouns,
     AskOrphans,
@@ -62,7 +61,6 @@ from giaann_p2p.swarm.wire.messages import (
     AskProof,
     Carried,
     Carry,
-    Column,
     Compare,
     Compared,
     Digest,
@@ -80,15 +78,14 @@ from giaann_p2p.swarm.wire.messages import (
     Push,
     Pushed,
     PushFrom,
-    Read,
     Refusal,
-    Rows,
     decode,
     encode,
 )
 from giaann_p2p.swarm.wire.prompt_messages import Ask, Continued, ContinuedSubwords, Cost
 from giaann_p2p.swarm.wire.record import Naming
 from giaann_p2p.swarm.wire.replica import ReplicaState
+from giaann_p2p.swarm.wire.row_messages import AskColumn, Column, Read, Rows
 from giaann_p2p.swarm.wire.shardset import packed
 from giaann_p2p.swarm.wire.training_messages import (
     Beat,

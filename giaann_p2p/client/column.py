@@ -19,8 +19,9 @@ from giaann_p2p.net.errors import Unreachable
 from giaann_p2p.store.layout import Layout
 from giaann_p2p.swarm.members.majority import majority
 from giaann_p2p.swarm.wire.identity import Peer, name_of
-from giaann_p2p.swarm.wire.messages import MOST_READ, AskColumn, Refusal, decode, encode
-from giaann_p2p.swarm.wire.messages import Column as Told
+from giaann_p2p.swarm.wire.messages import Refusal, decode, encode
+from giaann_p2p.swarm.wire.row_messages import MOST_READ, AskColumn
+from giaann_p2p.swarm.wire.row_messages import Column as Told
 
 _WITHIN = 5.0
 """Timeout of one request, in seconds."""

@@ -17,7 +17,7 @@ from giaann_p2p.swarm.training.writer import FEW_BYTES, Committed, Writer
 from giaann_p2p.swarm.wire.actions import Call
 from giaann_p2p.swarm.wire.identity import Identity
 from giaann_p2p.swarm.wire.message import Message
-from giaann_p2p.swarm.wire.messages import Read
+from giaann_p2p.swarm.wire.row_messages import Read
 from giaann_p2p.swarm.wire.token import Rights
 from giaann_p2p.swarm.wire.voucher import Voucher, sealing, vouched
 

@@ -29,17 +29,10 @@ from giaann_p2p.swarm.replication.answers import Answers
 from giaann_p2p.swarm.replication.storage import StoragePeer
 from giaann_p2p.swarm.wire.identity import Peer
 from giaann_p2p.swarm.wire.message import Message
-from giaann_p2p.swarm.wire.messages import (
-    Push,
-    Pushed,
-    PushFrom,
-    Read,
-    Rows,
-    decode,
-    doublings_of,
-)
+from giaann_p2p.swarm.wire.messages import Push, Pushed, PushFrom, decode, doublings_of
 from giaann_p2p.swarm.wire.record import Announcement
 from giaann_p2p.swarm.wire.row_mark import MARK_BYTES, mark
+from giaann_p2p.swarm.wire.row_messages import Read, Rows
 from giaann_p2p.swarm.wire.shardset import recounted, unpacked
 from giaann_p2p.swarm.wire.token import Rights
 

@@ -23,7 +23,7 @@ from giaann_p2p.swarm.reading.reader import Answered, ReadAction, Reader
 from giaann_p2p.swarm.wire.actions import Call
 from giaann_p2p.swarm.wire.identity import Peer
 from giaann_p2p.swarm.wire.manifest import Rules
-from giaann_p2p.swarm.wire.messages import Read, Rows
+from giaann_p2p.swarm.wire.row_messages import Read, Rows
 from giaann_p2p.swarm.wire.shardset import packed
 
 _BASE, _VARIES = (0.001, 0.002), (0.8, 1.3)

@@ -30,17 +30,8 @@ from giaann_p2p.net import errors as net
 from giaann_p2p.store.applied import Applied
 from giaann_p2p.swarm.wire.link import Link
 from giaann_p2p.swarm.wire.message import Message
-from giaann_p2p.swarm.wire.messages import (
-    Compare,
-    Compared,
-    Push,
-    Pushed,
-    Read,
-    Refusal,
-    Rows,
-    decode,
-    encode,
-)
+from giaann_p2p.swarm.wire.messages import Compare, Compared, Push, Pushed, Refusal, decode, encode
+from giaann_p2p.swarm.wire.row_messages import Read, Rows
 from giaann_p2p.swarm.wire.shardset import packed
 from giaann_p2p.swarm.wire.voucher import sealing
 from tests.e2e.conftest import NewSwarm

@@ -36,9 +36,10 @@ from giaann_p2p.swarm.training.pushed_chunk import PushedChunk
 from giaann_p2p.swarm.wire import edition
 from giaann_p2p.swarm.wire.actions import Apply, Reply
 from giaann_p2p.swarm.wire.identity import Peer
-from giaann_p2p.swarm.wire.messages import Carried, Pushed, Read
+from giaann_p2p.swarm.wire.messages import Carried, Pushed
 from giaann_p2p.swarm.wire.pulse import ID_BYTES, bare
 from giaann_p2p.swarm.wire.row_mark import MARK_BYTES
+from giaann_p2p.swarm.wire.row_messages import Read
 from giaann_p2p.swarm.wire.shardset import packed
 
 Patch = Callable[[pytest.MonkeyPatch], None]

@@ -36,11 +36,10 @@ from giaann_p2p.swarm.wire.messages import (
     Compare,
     FetchCarried,
     Offer,
-    Read,
     Refusal,
-    Rows,
 )
 from giaann_p2p.swarm.wire.orphans import Orphans
+from giaann_p2p.swarm.wire.row_messages import Read, Rows
 
 _NUMBER = 8
 """Length of a neuron's concept or feature in a message, in bytes."""

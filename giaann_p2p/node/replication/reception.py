@@ -37,13 +37,12 @@ from giaann_p2p.swarm.wire.messages import (
     Push,
     Pushed,
     PushFrom,
-    Read,
     Refusal,
-    Rows,
     decode,
     doublings_of,
     encode,
 )
+from giaann_p2p.swarm.wire.row_messages import Read, Rows
 
 _BUSY = f"{BUSY}: too many updates wait for the disk already; push again later"
 _BEGINNING = "this peer has just started and knows no other peer yet; push again in a moment"

@@ -16,7 +16,7 @@ from giaann_p2p.sim.world import World
 from giaann_p2p.swarm.wire import messages
 from giaann_p2p.swarm.wire.identity import Identity, Peer
 from giaann_p2p.swarm.wire.message import Message
-from giaann_p2p.swarm.wire.messages import MOST_BYTES, Compare, Read
+from giaann_p2p.swarm.wire.messages import MOST_BYTES, Compare
 from giaann_p2p.swarm.wire.pulse import (
     LINK_BYTES,
     MOST_PULSES,
@@ -33,6 +33,7 @@ from giaann_p2p.swarm.wire.record import (
     Announcement,
     signed_as,
 )
+from giaann_p2p.swarm.wire.row_messages import Read
 from giaann_p2p.swarm.wire.token import Rights
 
 _HUGE = bytes([messages.VERSION]) + bytes(MOST_BYTES)

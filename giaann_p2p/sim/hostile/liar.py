@@ -47,14 +47,13 @@ from giaann_p2p.swarm.wire.messages import (
     Proof,
     Push,
     Pushed,
-    Read,
     Refusal,
-    Rows,
     doublings_of,
 )
 from giaann_p2p.swarm.wire.record import MOST_CAPACITY, MOST_NAMED, Announcement, namings
 from giaann_p2p.swarm.wire.replica import ReplicaState
 from giaann_p2p.swarm.wire.row_mark import MARK_BYTES
+from giaann_p2p.swarm.wire.row_messages import Read, Rows
 from giaann_p2p.swarm.wire.shardset import packed, unpacked
 
 _NO_SHARDS = np.empty(0, np.uint16)

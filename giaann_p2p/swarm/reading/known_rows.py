@@ -14,8 +14,8 @@ import numpy as np
 
 from giaann_p2p.errors import MessageError
 from giaann_p2p.model.rows import Neuron, Row
-from giaann_p2p.swarm.wire.messages import POSITION_BYTES
 from giaann_p2p.swarm.wire.row_mark import LEAST, SALT_BYTES, mark
+from giaann_p2p.swarm.wire.row_messages import POSITION_BYTES
 
 Known = Mapping[Neuron, Row]
 """Rows that the reader has cached."""

@@ -46,7 +46,7 @@ from giaann_p2p.swarm.reading.row_vote import (
 from giaann_p2p.swarm.wire.actions import Call
 from giaann_p2p.swarm.wire.identity import Peer
 from giaann_p2p.swarm.wire.message import Message
-from giaann_p2p.swarm.wire.messages import MOST_READ
+from giaann_p2p.swarm.wire.row_messages import MOST_READ
 
 _PAUSE = 0.2
 """Seconds until the peers of a shard are retried, after all of them were asked in vain."""

@@ -37,8 +37,9 @@ from giaann_p2p.swarm.wire.actions import Call
 from giaann_p2p.swarm.wire.identity import Peer
 from giaann_p2p.swarm.wire.limits import of_answer
 from giaann_p2p.swarm.wire.message import Message
-from giaann_p2p.swarm.wire.messages import Read, Refusal, Rows
+from giaann_p2p.swarm.wire.messages import Refusal
 from giaann_p2p.swarm.wire.pending import PendingCalls
+from giaann_p2p.swarm.wire.row_messages import Read, Rows
 from giaann_p2p.swarm.wire.shardset import unpacked
 
 

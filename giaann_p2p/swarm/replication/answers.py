@@ -28,14 +28,11 @@ from giaann_p2p.swarm.wire.message import Counting, Message
 from giaann_p2p.swarm.wire.messages import (
     BUSY,
     MOST_NOUNS,
-    MOST_READ,
-    AskColumn,
     AskDigests,
     AskNouns,
     AskOrphans,
     AskPart,
     AskProof,
-    Column,
     Compare,
     Digest,
     Digests,
@@ -48,14 +45,13 @@ from giaann_p2p.swarm.wire.messages import (
     Part,
     Piece,
     Proof,
-    Read,
     Refusal,
-    Rows,
 )
 from giaann_p2p.swarm.wire.orphans import Orphans
 from giaann_p2p.swarm.wire.replica import ReplicaState
 from giaann_p2p.swarm.wire.row_mark import MARK_BYTES, SALT_BYTES
 from giaann_p2p.swarm.wire.row_mark import mark as mark_of
+from giaann_p2p.swarm.wire.row_messages import MOST_READ, AskColumn, Column, Read, Rows
 from giaann_p2p.swarm.wire.shardset import packed, unpacked
 
 _MOST_EXPORTS = 256

@@ -20,6 +20,7 @@ from giaann_p2p.swarm.wire.message import Message
 from giaann_p2p.swarm.wire.prompt_messages import Ask
 from giaann_p2p.swarm.wire.record import Announcement
 from giaann_p2p.swarm.wire.revoked import Revoked
+from giaann_p2p.swarm.wire.row_messages import AskColumn, Read
 from giaann_p2p.swarm.wire.token import EVERY, NONE, ProvenRights, Rights, Token
 from giaann_p2p.swarm.wire.training_messages import Beat, Learn, LearnIn
 from giaann_p2p.swarm.wire.withdrawn import Withdrawn
@@ -34,8 +35,8 @@ MAY_ASK: Mapping[type[Message], Rights] = {
     messages.Push: _COMPUTING,
     messages.PushFrom: _COMPUTING,
     messages.Carry: _COMPUTING,
-    messages.Read: _ANY,
-    messages.AskColumn: _ANY,
+    AskColumn: _ANY,
+    Read: _ANY,
     messages.AskNouns: _ANY,
     messages.AskDigests: _ANY,
     messages.Compare: _STORING | _ASKING,  # a client uses it to check which chunks are committed

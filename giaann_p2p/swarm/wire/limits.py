@@ -12,7 +12,8 @@ from giaann_p2p.model.traits import traits_of
 from giaann_p2p.store.codec.parcel import Limits, memory_of
 from giaann_p2p.store.seal import Seal, leaves_in
 from giaann_p2p.store.transfer import ALONE
-from giaann_p2p.swarm.wire.messages import MOST_BYTES, MOST_READ
+from giaann_p2p.swarm.wire.messages import MOST_BYTES
+from giaann_p2p.swarm.wire.row_messages import MOST_READ
 
 MOST_CONNECTIONS = MOST_BYTES
 """Maximum number of connections in one part of a shard. Each takes a byte or more in a message,

@@ -7,8 +7,8 @@ of `shardset`; each is validated where it is read. Nothing in a message is execu
 exceeds `MOST_BYTES`; larger things are requested in parts.
 
 Docstrings call the peer that sends a message its sender, and the other one its receiver. The
-messages about a swarm and its members, about prompts, and about learning are in `member_messages`,
-`prompt_messages` and `training_messages`.
+messages about a swarm and its members, about prompts, about learning and about rows are in
+`member_messages`, `prompt_messages`, `training_messages` and `row_messages`.
 """
 
 from typing import Annotated
@@ -33,10 +33,9 @@ from giaann_p2p.swarm.wire.member_messages import (
     ReleaseIs,
     RevokedIs,
 )
-from giaann_p2p.swarm.wire.message import NEURON_BYTES, Amount, Chunk, Counting, Job, Message
+from giaann_p2p.swarm.wire.message import Amount, Chunk, Counting, Job, Message
 from giaann_p2p.swarm.wire.prompt_messages import Ask, Continued, ContinuedSubwords
-from giaann_p2p.swarm.wire.row_mark import MARK_BYTES
-from giaann_p2p.swarm.wire.row_mark import SALT_BYTES as MARK_SALT_BYTES
+from giaann_p2p.swarm.wire.row_messages import AskColumn, Column, Read, Rows
 from giaann_p2p.swarm.wire.training_messages import Beat, BeatAck, Learn, LearnAck, LearnIn
 from giaann_p2p.swarm.wire.withdrawn import MOST as MOST_ORPHANS
 from giaann_p2p.swarm.wire.withdrawn import Part as Orphaned
@@ -54,11 +53,6 @@ MOST_BYTES = 8 << 20
 """Maximum length of one message, in bytes. Parts of a shard are smaller, and answers are cut before
 they grow this long."""
 
-MOST_READ = 1 << 12
-"""Maximum number of neurons in one read."""
-POSITION_BYTES = 2
-"""Length of a neuron's position in a read, in bytes."""
-
 MOST_NOUNS = 1 << 12
 MOST_FREQUENT = 64
 """Maximum number of nouns in one page of a shard's nouns."""
@@ -70,7 +64,6 @@ NO_SOURCE = "unknown source"
 """Prefix of the reason why rows were not fetched: the sender does not know their source."""
 MOST_AGAIN = 300
 """Maximum retry delay that a refusal may ask for, in seconds."""
-_HALF = NEURON_BYTES // 2
 
 
 MANY_JOBS = 200
@@ -153,48 +146,6 @@ class Pushed(Message, frozen=True, tag="pushed"):
     """
 
     shards: bytes
-
-
-class Read(Message, frozen=True, tag="read"):
-    """Request for the rows of some neurons."""
-
-    concepts: bytes
-    """The concept of each neuron, as a little-endian u64."""
-    features: bytes
-    """The feature of each neuron, as a little-endian u64."""
-    marks: Annotated[bytes, msgspec.Meta(max_length=MARK_BYTES * MOST_READ)] = b""
-    """The marks of the rows that the sender knows of the first neurons (see `row_mark`)."""
-    salt: Annotated[bytes, msgspec.Meta(max_length=MARK_SALT_BYTES)] = b""
-    """Random bytes that were drawn for these marks; empty if there are none."""
-
-
-class Rows(Message, frozen=True, tag="rows"):
-    """Answer to `Read`: all requested rows that the sender has.
-
-    It leaves out those of `moved` shards, and those that have the mark in the request.
-    """
-
-    parcel: bytes
-    """The rows: a few as plain bytes (`store.codec.plain`), more as a sheaf (`codec.sheaf`)."""
-    moved: bytes
-    """The requested shards that the sender does not serve."""
-    same: Annotated[bytes, msgspec.Meta(max_length=POSITION_BYTES * MOST_READ)] = b""
-    """The positions, in the request, of the rows that have the mark there, as little-endian u16."""
-
-
-class AskColumn(Message, frozen=True, tag="column?"):
-    """Request for the words in a concept's column."""
-
-    concept: Annotated[bytes, msgspec.Meta(min_length=_HALF, max_length=_HALF)]
-
-
-class Column(Message, frozen=True, tag="column"):
-    """Answer to `AskColumn`: the words of the column that the sender holds.
-
-    The most frequent words come first; there are at most `MOST_READ`.
-    """
-
-    features: Annotated[bytes, msgspec.Meta(max_length=_HALF * MOST_READ)]
 
 
 class AskNouns(Counting, frozen=True, tag="nouns?"):

@@ -9,8 +9,9 @@ from giaann_p2p.net.frames import HEADER
 from giaann_p2p.store.codec import plain
 from giaann_p2p.store.codec.parcel import encode
 from giaann_p2p.swarm.replication.answers import MOST_PLAIN
-from giaann_p2p.swarm.wire.messages import MOST_BYTES, Read, Rows
+from giaann_p2p.swarm.wire.messages import MOST_BYTES
 from giaann_p2p.swarm.wire.messages import encode as encoded
+from giaann_p2p.swarm.wire.row_messages import Read, Rows
 from giaann_p2p.swarm.wire.shardset import packed
 from tests.benchmarks.scale.lessons import learned
 from tests.benchmarks.scale.tables import Cells, number, size

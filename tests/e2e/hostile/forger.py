@@ -32,7 +32,6 @@ from giaann_p2p.swarm.wire.manifest import Manifest
 from giaann_p2p.swarm.wire.member_messages import RevokedIs
 from giaann_p2p.swarm.wire.message import Message
 from giaann_p2p.swarm.wire.messages import (
-    AskColumn,
     AskDigests,
     AskNouns,
     AskPart,
@@ -41,7 +40,6 @@ from giaann_p2p.swarm.wire.messages import (
     Fetch,
     Offer,
     Push,
-    Read,
     Refusal,
     decode,
     encode,
@@ -58,6 +56,7 @@ from giaann_p2p.swarm.wire.record import (
     signed_as,
 )
 from giaann_p2p.swarm.wire.revoked import Revoked
+from giaann_p2p.swarm.wire.row_messages import AskColumn, Read
 from giaann_p2p.swarm.wire.shardset import packed
 from giaann_p2p.swarm.wire.training_messages import Beat, BeatAck, Learn, Learned, PushOrder
 from tests.e2e.hostile.flood import Flood

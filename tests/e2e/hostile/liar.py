@@ -36,11 +36,9 @@ from giaann_p2p.swarm.wire.member_messages import (
 )
 from giaann_p2p.swarm.wire.message import Message
 from giaann_p2p.swarm.wire.messages import (
-    AskColumn,
     AskDigests,
     AskPart,
     AskProof,
-    Column,
     Compare,
     Compared,
     Digest,
@@ -52,13 +50,12 @@ from giaann_p2p.swarm.wire.messages import (
     Proof,
     Push,
     Pushed,
-    Read,
-    Rows,
     decode,
     encode,
 )
 from giaann_p2p.swarm.wire.record import MOST_CAPACITY, Announcement
 from giaann_p2p.swarm.wire.revoked import Revoked
+from giaann_p2p.swarm.wire.row_messages import AskColumn, Column, Read, Rows
 from giaann_p2p.swarm.wire.shardset import packed, unpacked
 from tests.e2e.hostile import BEGIN
 from tests.e2e.hostile.tally import Tally

@@ -37,12 +37,12 @@ from giaann_p2p.swarm.wire.messages import (
     Fetch,
     Offer,
     Push,
-    Read,
     Refusal,
     decode,
     encode,
 )
 from giaann_p2p.swarm.wire.record import Announcement, Role, signed_as
+from giaann_p2p.swarm.wire.row_messages import Read
 from giaann_p2p.swarm.wire.shardset import packed
 from giaann_p2p.swarm.wire.token import Rights, founded
 from giaann_p2p.swarm.wire.training_messages import Beat, Learn, Learned

@@ -18,7 +18,8 @@ from giaann_p2p.node.replication.storage import StorageNode
 from giaann_p2p.sim.storage import rows_of
 from giaann_p2p.store.codec import plain
 from giaann_p2p.swarm.wire.message import Message
-from giaann_p2p.swarm.wire.messages import Read, Rows, decode, encode
+from giaann_p2p.swarm.wire.messages import decode, encode
+from giaann_p2p.swarm.wire.row_messages import Read, Rows
 
 TELLER = "storage-2"
 MORE = 7

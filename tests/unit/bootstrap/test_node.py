@@ -9,8 +9,9 @@ from giaann_p2p.node.members.acquaintances import Acquaintances
 from giaann_p2p.node.members.joining import fetched
 from giaann_p2p.swarm.wire.member_messages import AskManifest, ManifestIs
 from giaann_p2p.swarm.wire.message import Message
-from giaann_p2p.swarm.wire.messages import VERSION, AskDigests, Push, Read, Refusal, decode, encode
+from giaann_p2p.swarm.wire.messages import VERSION, AskDigests, Push, Refusal, decode, encode
 from giaann_p2p.swarm.wire.record import Announcement, signed
+from giaann_p2p.swarm.wire.row_messages import Read
 from tests.unit.bootstrap.helpers import ME, Boot, boot
 from tests.unit.node.helpers import EPOCH, MANIFEST, identity
 

@@ -21,8 +21,8 @@ from giaann_p2p.store.layout import Layout
 from giaann_p2p.swarm.reading.row_vote import NOTHING, Verify
 from giaann_p2p.swarm.wire.identity import Peer
 from giaann_p2p.swarm.wire.manifest import Rules
-from giaann_p2p.swarm.wire.messages import Column as Told
 from giaann_p2p.swarm.wire.messages import encode
+from giaann_p2p.swarm.wire.row_messages import Column as Told
 
 BEE = word_id("bee")
 

@@ -19,8 +19,9 @@ from giaann_p2p.net.errors import Unreachable
 from giaann_p2p.swarm.reading.row_vote import USUAL
 from giaann_p2p.swarm.wire.identity import name_of
 from giaann_p2p.swarm.wire.link import Link
-from giaann_p2p.swarm.wire.messages import AskColumn, decode, encode
 from giaann_p2p.swarm.wire.messages import Column as Words
+from giaann_p2p.swarm.wire.messages import decode, encode
+from giaann_p2p.swarm.wire.row_messages import AskColumn
 from peers.compute.options import ComputeOptions
 from tests.unit.node.helpers import LAYOUT, LESSONS, Client, House, Town, play
 from tests.unit.node.reading.test_reader_lies import lie

@@ -16,7 +16,8 @@ from giaann_p2p.store.codec import plain
 from giaann_p2p.swarm.reading.row_match import same
 from giaann_p2p.swarm.reading.row_vote import NOTHING, Verify
 from giaann_p2p.swarm.wire.identity import name_of
-from giaann_p2p.swarm.wire.messages import Read, Rows, decode, encode
+from giaann_p2p.swarm.wire.messages import decode, encode
+from giaann_p2p.swarm.wire.row_messages import Read, Rows
 from giaann_p2p.swarm.wire.shardset import packed
 from tests.unit.node.helpers import LAYOUT, LESSONS, MANIFEST, Client, House, Town, play
 

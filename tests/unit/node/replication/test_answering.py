@@ -35,11 +35,10 @@ from giaann_p2p.swarm.wire.messages import (
     Offer,
     Offered,
     Part,
-    Read,
     Refusal,
-    Rows,
 )
 from giaann_p2p.swarm.wire.replica import ReplicaState
+from giaann_p2p.swarm.wire.row_messages import Read, Rows
 from giaann_p2p.swarm.wire.shardset import packed, unpacked
 from giaann_p2p.swarm.wire.training_messages import LearnAck
 from tests.unit.node.helpers import ALL, JOB, LAYOUT, LESSONS, SlowLoop, lesson

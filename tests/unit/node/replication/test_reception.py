@@ -25,11 +25,11 @@ from giaann_p2p.swarm.wire.messages import (
     Compared,
     Push,
     Pushed,
-    Read,
     decode,
     encode,
 )
 from giaann_p2p.swarm.wire.messages import Refusal as Refused_
+from giaann_p2p.swarm.wire.row_messages import Read
 from tests.unit.node.helpers import FOUNDER, LAYOUT, MANIFEST
 
 PEER = bytes(32)

@@ -17,7 +17,7 @@ from giaann_p2p.swarm.reading.row_vote import Verify
 from giaann_p2p.swarm.wire.actions import Call
 from giaann_p2p.swarm.wire.identity import Peer
 from giaann_p2p.swarm.wire.message import Message
-from giaann_p2p.swarm.wire.messages import Read, Rows
+from giaann_p2p.swarm.wire.row_messages import Read, Rows
 from giaann_p2p.swarm.wire.shardset import packed
 from tests.helpers_swarm import LAYOUT, LESSONS, LIMITS, NOW, SHARDS, Around, shards
 

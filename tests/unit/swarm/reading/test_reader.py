@@ -20,8 +20,9 @@ from giaann_p2p.swarm.wire.actions import Call
 from giaann_p2p.swarm.wire.identity import Peer
 from giaann_p2p.swarm.wire.limits import of_answer
 from giaann_p2p.swarm.wire.message import Message
-from giaann_p2p.swarm.wire.messages import BUSY, MOST_READ, Part, Read, Refusal, Rows
+from giaann_p2p.swarm.wire.messages import BUSY, Part, Refusal
 from giaann_p2p.swarm.wire.replica import ReplicaState
+from giaann_p2p.swarm.wire.row_messages import MOST_READ, Read, Rows
 from giaann_p2p.swarm.wire.shardset import packed
 from tests.helpers_swarm import (
     LAYOUT,

@@ -11,8 +11,8 @@ from giaann_p2p.swarm.reading.row_vote import Verify
 from giaann_p2p.swarm.replication.answers import Answers
 from giaann_p2p.swarm.wire.identity import Peer
 from giaann_p2p.swarm.wire.manifest import Rules
-from giaann_p2p.swarm.wire.messages import Read, Rows
 from giaann_p2p.swarm.wire.replica import ReplicaState
+from giaann_p2p.swarm.wire.row_messages import Read, Rows
 from giaann_p2p.swarm.wire.shardset import packed
 from tests.helpers_swarm import (
     JOB,

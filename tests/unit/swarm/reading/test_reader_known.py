@@ -15,9 +15,9 @@ from giaann_p2p.swarm.reading.reader import Reader
 from giaann_p2p.swarm.reading.row_vote import NOTHING, Verify
 from giaann_p2p.swarm.replication.answers import Answers
 from giaann_p2p.swarm.wire.identity import Peer
-from giaann_p2p.swarm.wire.messages import Read, Rows
 from giaann_p2p.swarm.wire.replica import ReplicaState
 from giaann_p2p.swarm.wire.row_mark import MARK_BYTES, SALT_BYTES, mark
+from giaann_p2p.swarm.wire.row_messages import Read, Rows
 from tests.helpers_swarm import LAYOUT, LESSONS, LIMITS, NOW, A, B, C, sent, store
 from tests.unit.swarm.reading.helpers_row_vote import SALT, SOME, World
 from tests.unit.swarm.reading.test_reader import NEURONS, NONE, SAME, STORE, Reading

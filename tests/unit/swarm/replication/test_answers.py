@@ -33,11 +33,10 @@ from giaann_p2p.swarm.wire.messages import (
     Part,
     Proof,
     Push,
-    Read,
     Refusal,
-    Rows,
 )
 from giaann_p2p.swarm.wire.replica import ReplicaState
+from giaann_p2p.swarm.wire.row_messages import Read, Rows
 from giaann_p2p.swarm.wire.shardset import packed, unpacked
 from tests.helpers import assert_same
 from tests.helpers_swarm import (

@@ -12,7 +12,6 @@ from giaann_p2p.swarm.replication.answers import DIVIDING, Answers
 from giaann_p2p.swarm.wire.identity import Peer
 from giaann_p2p.swarm.wire.message import Counting, Message
 from giaann_p2p.swarm.wire.messages import (
-    AskColumn,
     AskDigests,
     AskNouns,
     AskOrphans,
@@ -24,10 +23,10 @@ from giaann_p2p.swarm.wire.messages import (
     FetchCarried,
     Offer,
     Refusal,
-    Rows,
 )
 from giaann_p2p.swarm.wire.replica import ReplicaState
 from giaann_p2p.swarm.wire.row_mark import SALT_BYTES, mark
+from giaann_p2p.swarm.wire.row_messages import AskColumn, Rows
 from giaann_p2p.swarm.wire.shardset import packed, unpacked
 from tests.helpers_swarm import LESSONS, LIMITS, SHARDS, applied, shards, store
 from tests.unit.store.memory.test_columns import assert_row

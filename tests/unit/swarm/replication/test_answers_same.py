@@ -10,8 +10,9 @@ from giaann_p2p.model.rows import Name, Neuron, Question, empty_row
 from giaann_p2p.store.codec import plain, sheaf
 from giaann_p2p.store.store import Store
 from giaann_p2p.swarm.wire.message import Message
-from giaann_p2p.swarm.wire.messages import Read, Refusal, Rows
+from giaann_p2p.swarm.wire.messages import Refusal
 from giaann_p2p.swarm.wire.row_mark import mark
+from giaann_p2p.swarm.wire.row_messages import Read, Rows
 from giaann_p2p.swarm.wire.shardset import unpacked
 from tests.helpers_swarm import LAYOUT, LIMITS, SHARDS, store
 from tests.unit.swarm.replication.test_answers import NEURONS, answering, read

@@ -6,7 +6,13 @@ import pytest
 from giaann_p2p.errors import RecordError, TokenError
 from giaann_p2p.store.layout import Layout
 from giaann_p2p.swarm.members.directory import Directory
-from giaann_p2p.swarm.wire import member_messages, messages, prompt_messages, training_messages
+from giaann_p2p.swarm.wire import (
+    member_messages,
+    messages,
+    prompt_messages,
+    row_messages,
+    training_messages,
+)
 from giaann_p2p.swarm.wire.admission import MAY_ASK, Admission
 from giaann_p2p.swarm.wire.identity import Identity, Peer
 from giaann_p2p.swarm.wire.manifest import Manifest, Rules
@@ -129,8 +135,8 @@ def test_every_question_there_is_has_its_rights_and_an_answer_is_no_question() -
         *(
             messages.Pushed,
             messages.Carried,
-            messages.Rows,
-            messages.Column,
+            row_messages.Rows,
+            row_messages.Column,
             messages.Compared,
             messages.Fetched,
         ),

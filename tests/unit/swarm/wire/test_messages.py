@@ -8,7 +8,6 @@ from giaann_p2p.store.layout import MOST_SHARDS
 from giaann_p2p.swarm.wire.message import Message
 from giaann_p2p.swarm.wire.messages import (
     MOST_BYTES,
-    MOST_READ,
     VERSION,
     AnyMessage,
     Part,
@@ -17,6 +16,7 @@ from giaann_p2p.swarm.wire.messages import (
     encode,
 )
 from giaann_p2p.swarm.wire.row_mark import MARK_BYTES, SALT_BYTES
+from giaann_p2p.swarm.wire.row_messages import MOST_READ
 from giaann_p2p.swarm.wire.training_messages import Learn, learn_order
 from tests.helpers_swarm import JOB, MESSAGES
 

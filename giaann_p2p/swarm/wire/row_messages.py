@@ -1,0 +1,56 @@
+"""The messages by which any peer reads rows of storage peers."""
+
+from typing import Annotated
+
+import msgspec
+
+from giaann_p2p.swarm.wire.message import NEURON_BYTES, Message
+from giaann_p2p.swarm.wire.row_mark import MARK_BYTES, SALT_BYTES
+
+MOST_READ = 1 << 12
+"""Maximum number of neurons in one read."""
+POSITION_BYTES = 2
+"""Length of a neuron's position in a read, in bytes."""
+_HALF = NEURON_BYTES // 2
+
+
+class Read(Message, frozen=True, tag="read"):
+    """Request for the rows of some neurons."""
+
+    concepts: bytes
+    """The concept of each neuron, as a little-endian u64."""
+    features: bytes
+    """The feature of each neuron, as a little-endian u64."""
+    marks: Annotated[bytes, msgspec.Meta(max_length=MARK_BYTES * MOST_READ)] = b""
+    """The marks of the rows that the sender knows of the first neurons (see `row_mark`)."""
+    salt: Annotated[bytes, msgspec.Meta(max_length=SALT_BYTES)] = b""
+    """Random bytes that were drawn for these marks; empty if there are none."""
+
+
+class Rows(Message, frozen=True, tag="rows"):
+    """Answer to `Read`: all requested rows that the sender has.
+
+    It leaves out those of `moved` shards, and those that have the mark in the request.
+    """
+
+    parcel: bytes
+    """The rows: a few as plain bytes (`store.codec.plain`), more as a sheaf (`codec.sheaf`)."""
+    moved: bytes
+    """The requested shards that the sender does not serve."""
+    same: Annotated[bytes, msgspec.Meta(max_length=POSITION_BYTES * MOST_READ)] = b""
+    """The positions, in the request, of the rows that have the mark there, as little-endian u16."""
+
+
+class AskColumn(Message, frozen=True, tag="column?"):
+    """Request for the words in a concept's column."""
+
+    concept: Annotated[bytes, msgspec.Meta(min_length=_HALF, max_length=_HALF)]
+
+
+class Column(Message, frozen=True, tag="column"):
+    """Answer to `AskColumn`: the words of the column that the sender holds.
+
+    The most frequent words come first; there are at most `MOST_READ`.
+    """
+
+    features: Annotated[bytes, msgspec.Meta(max_length=_HALF * MOST_READ)]
