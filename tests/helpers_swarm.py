@@ -85,7 +85,7 @@ from giaann_p2p.swarm.wire.messages import (
 from giaann_p2p.swarm.wire.prompt_messages import Ask, Continued, ContinuedSubwords, Cost
 from giaann_p2p.swarm.wire.record import Naming
 from giaann_p2p.swarm.wire.replica import ReplicaState
-from giaann_p2p.swarm.wire.row_messages import AskColumn, Column, Read, Rows
+from giaann_p2p.swarm.wire.row_messages import AskColumn, Column, Read, ReadSlice, Rows
 from giaann_p2p.swarm.wire.shardset import packed
 from giaann_p2p.swarm.wire.training_messages import (
     Beat,
@@ -402,6 +402,7 @@ MESSAGES: list[Message] = [
     Pushed(SHARDS_OF_ALL),
     Read(b"concepts", b"features"),
     Read(b"concepts", b"features", b"its mark", bytes(16)),
+    ReadSlice(bytes(8), bytes(8), 3, 5),
     Rows(LESSONS.parcel(0, shards(1)), packed(shards(2), SHARDS)),
     Rows(b"", packed(shards(2), SHARDS), b"\0\0\1\0"),
     AskColumn(bytes(8)),

@@ -17,7 +17,7 @@ from giaann_p2p.swarm.training.writer import FEW_BYTES, Committed, Writer
 from giaann_p2p.swarm.wire.actions import Call
 from giaann_p2p.swarm.wire.identity import Identity
 from giaann_p2p.swarm.wire.message import Message
-from giaann_p2p.swarm.wire.row_messages import Read
+from giaann_p2p.swarm.wire.row_messages import Read, ReadSlice
 from giaann_p2p.swarm.wire.token import Rights
 from giaann_p2p.swarm.wire.voucher import Voucher, sealing, vouched
 
@@ -149,7 +149,7 @@ class Client(Visitor):
                 self.world.promises.avoided(act.peer)
 
     def _on_answer(self, call: Call, answer: Message | None) -> None:
-        if isinstance(call.message, Read):
+        if isinstance(call.message, Read | ReadSlice):
             self._do(self._reader.answered(call.number, answer, self.now))
         else:
             self._do(self._writer.answered(call.number, answer, self.now))

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from pyroaring import BitMap
 
 from giaann_p2p.model.digest import added
+from giaann_p2p.model.row_slice import EVERYTHING, RowSlice
 from giaann_p2p.model.rows import Answer, Question, noun_rows
 from giaann_p2p.model.sequence import Ids, Names
 from giaann_p2p.model.spec import ModelSpec
@@ -71,9 +72,11 @@ class StoreReads:
             return noun_rows(self.nouns(frequent=question.frequent), question.frequent)
         return [self._state.columns.row(neuron) for neuron in question.neurons]
 
-    def rows(self, concept: Ids, feature: Ids) -> bytes:
-        """Return the rows of some neurons as a sheaf; neurons without a row here are left out."""
+    def rows(self, concept: Ids, feature: Ids, within: RowSlice = EVERYTHING) -> bytes:
+        """Return a slice of some neurons' rows as a sheaf; neurons without a row are left out."""
         rows = self._state.columns.rows(concept, feature)
+        if within.halvings:
+            rows = rows.only_to(within.has(rows.concept, rows.feature))
         return encode_sheaf(rows, self.spec.branches, self.spec.segments)
 
     def connections_of(self, concept: Ids, feature: Ids) -> int:

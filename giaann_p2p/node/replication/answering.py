@@ -39,7 +39,7 @@ from giaann_p2p.swarm.wire.messages import (
     Refusal,
 )
 from giaann_p2p.swarm.wire.orphans import Orphans
-from giaann_p2p.swarm.wire.row_messages import Read, Rows
+from giaann_p2p.swarm.wire.row_messages import Read, ReadSlice, Rows
 
 _NUMBER = 8
 """Length of a neuron's concept or feature in a message, in bytes."""
@@ -156,7 +156,7 @@ class Answering:
     def _answer(self, asked: _Asked) -> asyncio.Future[Message]:
         """Begin to answer; only a question that takes turns or several tries needs a task."""
         question = asked.question
-        if isinstance(question, Read):
+        if isinstance(question, Read | ReadSlice):
             return asyncio.get_running_loop().create_task(self._rows(asked))
         if isinstance(question, Offer | AskPart):
             return self._in_turn(self._offering, asked)

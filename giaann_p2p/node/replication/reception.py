@@ -42,7 +42,7 @@ from giaann_p2p.swarm.wire.messages import (
     doublings_of,
     encode,
 )
-from giaann_p2p.swarm.wire.row_messages import Read, Rows
+from giaann_p2p.swarm.wire.row_messages import Read, ReadSlice, Rows
 
 _BUSY = f"{BUSY}: too many updates wait for the disk already; push again later"
 _BEGINNING = "this peer has just started and knows no other peer yet; push again in a moment"
@@ -170,7 +170,7 @@ class Reception:
             counters.push_seconds.took(perf_counter() - began)
         elif isinstance(question, Carry):
             answer = self._carry(Peer(peer), question) if self.open else Refusal(_BEGINNING)
-        elif isinstance(question, Read):
+        elif isinstance(question, Read | ReadSlice):
             answer = await self._answering.to(question, peer, doublings)
             self._count_read(began)
         else:

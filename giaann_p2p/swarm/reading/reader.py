@@ -15,6 +15,9 @@ A question is split by shard, and the parts for one peer are batched. An answer 
 complete and contains only what was asked for. If a peer fails, is late or lacks the rows, the next
 one is asked. When none is left, all are retried until the question's timeout.
 
+If the answer would be too long, half as many neurons are asked for at once, and in the end halves
+of one neuron's row. A peer may say so of any question, so a second one is asked before.
+
 Rows that the reader has cached are confirmed by marks where they have not changed; a confirmed row
 counts as if it had been sent. Only comparisons and disputes always ask for the rows themselves, so
 that a peer that confirms whatever it is asked is found by them.
@@ -27,6 +30,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 
+from giaann_p2p.model.row_slice import EVERYTHING, RowSlice, whole
 from giaann_p2p.model.rows import Answer, Neuron, Question, Row
 from giaann_p2p.store.codec.parcel import Limits
 from giaann_p2p.swarm.members.peers_view import PeersView
@@ -48,6 +52,8 @@ from giaann_p2p.swarm.wire.identity import Peer
 from giaann_p2p.swarm.wire.message import Message
 from giaann_p2p.swarm.wire.row_messages import MOST_READ
 
+_ENOUGH_SAY_SO = 2
+"""How many peers must say that an answer would be too long, while others are left to be asked."""
 _PAUSE = 0.2
 """Seconds until the peers of a shard are retried, after all of them were asked in vain."""
 
@@ -69,8 +75,17 @@ ReadAction = Call | Answered | Lied
 class _Part:
     """The part of a question that concerns one shard: its neurons, and the peers asked for them."""
 
-    def __init__(self, shard: int, neurons: list[Neuron], number: int, known: Known) -> None:
+    def __init__(
+        self,
+        shard: int,
+        neurons: list[Neuron],
+        number: int,
+        known: Known,
+        within: RowSlice = EVERYTHING,
+    ) -> None:
         self.shard, self.neurons, self.number, self.known = shard, neurons, number, known
+        self.within = within
+        """The slice of the rows; with another one than everything, there is one neuron."""
         self.rows: list[Row | None] | None = None
         """The rows of `neurons`; None while the part has no result."""
         self.tried: set[Peer] = set()
@@ -85,6 +100,15 @@ class _Part:
         """The vote on the rows of this part; None if they are not put to a vote."""
         self.disputed = False
         """Whether a dispute on rows of this part was opened."""
+        self.refused = list[int]()
+        """The numbers of neurons in the calls whose answers would be too long, as peers said."""
+        self.is_too_long = False
+        """Whether to ask for less at once."""
+
+    @property
+    def least_refused(self) -> int:
+        """The number of neurons in the smallest call whose answer would be too long."""
+        return min(self.refused)
 
     @property
     def need(self) -> int:
@@ -104,6 +128,8 @@ class _Reading:
 
     def __init__(self, number: int, question: Question, parts: list[_Part], end: float) -> None:
         self.number, self.question, self.parts, self.end = number, question, parts, end
+        self.most = MOST_READ
+        """The most neurons to ask for at once."""
 
 
 class Reader:
@@ -156,13 +182,20 @@ class Reader:
         which those that have not changed need not be sent again.
         """
         self._numbers += 1
-        parts = self._parts(dict.fromkeys(question.neurons), self._numbers, known, now)
+        neurons = dict.fromkeys(question.neurons)
+        parts = self._parts(neurons, self._numbers, known, now, MOST_READ)
         reading = _Reading(self._numbers, question, parts, now + self._patience)
         self._readings[self._numbers] = reading
         return self._numbers, self.tick(now)
 
     def _parts(
-        self, neurons: Iterable[Neuron], number: int, known: Known, now: float
+        self,
+        neurons: Iterable[Neuron],
+        number: int,
+        known: Known,
+        now: float,
+        most: int,
+        within: RowSlice = EVERYTHING,
     ) -> list[_Part]:
         """Divide neurons by their shards, each shard's into batches; each is to be read anew."""
         by_shard: dict[int, list[Neuron]] = {}
@@ -170,9 +203,9 @@ class Reader:
         for neuron in neurons:
             by_shard.setdefault(shard_of(*neuron), []).append(neuron)
         parts = [
-            _Part(shard, some[at : at + MOST_READ], number, known)
+            _Part(shard, some[at : at + most], number, known, within)
             for shard, some in sorted(by_shard.items())
-            for at in range(0, len(some), MOST_READ)
+            for at in range(0, len(some), most)
         ]
         if self._verify.all:
             for part in parts:
@@ -182,19 +215,36 @@ class Reader:
     def _follow(self, now: float) -> None:
         """Divide what is not read yet by the shards that there are now, if their number doubled.
 
-        Answers to the calls before are ignored: their peers need not serve all halves of a shard.
+        The peers of the calls before need not serve all halves of a shard.
         """
         if self._shards == self._others.rules.shards:
             return
         self._shards = self._others.rules.shards
         self.disputes.divide()
         for reading in self._readings.values():
-            found = list[_Part]()
-            for part in reading.parts:
-                is_read = part.rows is not None
-                again = () if is_read else self._parts(part.neurons, part.number, part.known, now)
-                found += again or [part]
-            reading.parts = found
+            open_parts = [part for part in reading.parts if part.rows is None]
+            self._divide(reading, open_parts, now)
+
+    def _ask_for_less(self, reading: _Reading, now: float) -> None:
+        """Ask for less at once where answers would be too long."""
+        refused = [part for part in reading.parts if part.rows is None and part.is_too_long]
+        if refused:
+            reading.most = max(1, min(part.least_refused for part in refused) // 2)
+            self._divide(reading, refused, now)
+
+    def _divide(self, reading: _Reading, parts: Sequence[_Part], now: float) -> None:
+        """Divide some parts anew, by shards and into as much as is to be asked for at once.
+
+        Answers to the calls before are ignored.
+        """
+        again = set(parts)
+        reading.parts = [part for part in reading.parts if part not in again]
+        for part in parts:
+            is_cut = part.is_too_long and part.least_refused == 1
+            for within in part.within.halves if is_cut else [part.within]:
+                reading.parts += self._parts(
+                    part.neurons, part.number, part.known, now, reading.most, within
+                )
 
     def give_up(self, number: int) -> None:
         """Cancel a question, if it is still open.
@@ -232,6 +282,7 @@ class Reader:
         return min(times, default=now + self._patience)
 
     def _due(self, reading: _Reading, now: float) -> list[ReadAction]:
+        self._ask_for_less(reading, now)
         open_parts = [part for part in reading.parts if part.rows is None]
         if not open_parts or now >= reading.end:
             del self._readings[reading.number]
@@ -242,7 +293,9 @@ class Reader:
                 asked.setdefault(peer, []).append(part)
         calls: list[ReadAction] = []
         for peer, wanted in asked.items():
-            calls += [self._call(peer, parts, now) for parts in _in_turns(wanted)]
+            calls += [self._call(peer, parts, now) for parts in _in_turns(wanted, reading.most)]
+        if any(part.is_too_long for part in open_parts):
+            calls += self._due(reading, now)
         return calls
 
     def _choices(self, part: _Part, now: float) -> list[Peer]:
@@ -270,6 +323,7 @@ class Reader:
         left = [peer for peer in known if peer not in part.tried and peer not in part.asked]
         left = [peer for peer in left if not self._voters.liar_backoff.holds(peer, now)]
         if not left:
+            part.is_too_long = bool(part.refused) and not part.asked
             part.tried.clear()
             part.heard.clear()
             part.late = now + _PAUSE
@@ -294,13 +348,16 @@ class Reader:
             part.asked.add(peer)
         neurons = [neuron for part in parts for neuron in part.neurons]
         then, known = partial(self._on_answer, peer, parts), parts[0].known
-        return self._calls.ask(peer, neurons, then, now, known)
+        return self._calls.ask(peer, neurons, then, now, known, parts[0].within)
 
     def _on_answer(self, peer: Peer, parts: list[_Part], told: RowAnswer, now: float) -> None:
         news = list[_Part]()
         for part in parts:
             part.asked.discard(peer)
             rows = told.of(part.neurons)
+            if told.too_long:
+                part.refused.append(told.too_long)
+                part.is_too_long = len(part.refused) >= _ENOUGH_SAY_SO
             if part.ballot is not None:
                 self._vote(part, part.ballot, peer, told, now)
             elif rows is None:
@@ -334,7 +391,7 @@ class Reader:
             part.rows = ballot.result()
             if part.rows is None and (rows is None or len(part.heard) >= ballot.need):
                 part.late = now  # ask the next one at once
-        if not part.disputed and (at := ballot.disputed()):
+        if not part.disputed and not part.within.halvings and (at := ballot.disputed()):
             part.disputed = True
             self._dispute(part.neurons, at, ballot.first, now)
 
@@ -351,6 +408,8 @@ class Reader:
         """Ask a second peer for a sample of the rows that a peer returned."""
         checks: dict[Peer, list[_Check]] = {}
         for part in parts:
+            if part.within.halvings:
+                continue  # a dispute would ask for the whole row
             neurons = sample(self._verify, part.number, part.neurons)
             ready = self._voters.ready(part.shard, now) if neurons else []
             rows = told.of(neurons)
@@ -378,11 +437,11 @@ class Reader:
                 self._dispute(check.neurons, where, said, now)
 
 
-def _in_turns(parts: list[_Part]) -> Iterator[list[_Part]]:
-    """Group the parts of a question into batches of at most MOST_READ neurons."""
+def _in_turns(parts: list[_Part], most: int) -> Iterator[list[_Part]]:
+    """Group the parts of a question into batches of at most so many neurons."""
     some, size = list[_Part](), 0
     for part in parts:
-        if some and size + len(part.neurons) > MOST_READ:
+        if some and size + len(part.neurons) > most:
             yield some
             some, size = [], 0
         some.append(part)
@@ -397,6 +456,10 @@ def _outcome(reading: _Reading) -> Answered:
         disputed = any(ballot is not None and ballot.said for ballot in untold)
         return Answered(reading.number, None, missing, disputed)
     rows: dict[Neuron, Row | None] = {}
+    slices: dict[Neuron, list[Row | None]] = {}
     for part in reading.parts:
         rows.update(zip(part.neurons, part.rows or [], strict=True))
+        if part.within.halvings:
+            slices.setdefault(part.neurons[0], []).extend(part.rows or [])
+    rows |= {neuron: whole(some) for neuron, some in slices.items()}
     return Answered(reading.number, [rows[neuron] for neuron in reading.question.neurons], [])

@@ -4,7 +4,8 @@ A call may name rows that the reader knows, by their marks. A row that the peer 
 same counts in every way as if the peer had sent it.
 
 An answer counts if it is complete and contains only what was asked for. A peer that sends any other
-answer, or none in time, is avoided for a while. One that is merely busy counts as slow for a while.
+answer, or none in time, is avoided for a while. One that is merely busy counts as slow for a while,
+and so does one that says that its answer would be too long, because it may say so of any.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from giaann_p2p.errors import DamagedError, MessageError
+from giaann_p2p.model.row_slice import EVERYTHING, MOST_HALVINGS, RowSlice
 from giaann_p2p.model.rows import Answer, Neuron, Question
 from giaann_p2p.store.codec.parcel import Limits
 from giaann_p2p.store.codec.plain import MAGIC, PlainRows
@@ -39,7 +41,7 @@ from giaann_p2p.swarm.wire.limits import of_answer
 from giaann_p2p.swarm.wire.message import Message
 from giaann_p2p.swarm.wire.messages import Refusal
 from giaann_p2p.swarm.wire.pending import PendingCalls
-from giaann_p2p.swarm.wire.row_messages import Read, Rows
+from giaann_p2p.swarm.wire.row_messages import Read, ReadSlice, Rows
 from giaann_p2p.swarm.wire.shardset import unpacked
 
 
@@ -52,6 +54,8 @@ class RowAnswer(NamedTuple):
     """The requested neurons of shards that the peer does not serve."""
     same: Known = NOTHING_KNOWN
     """The rows that the reader knows, and that the peer says are the same."""
+    too_long: int = 0
+    """The number of neurons in the call, if the peer said that the answer would be too long."""
 
     def lacks(self, neurons: Sequence[Neuron]) -> bool:
         """Return whether the peer does not serve the shard of any of some neurons."""
@@ -95,20 +99,25 @@ class RowCalls:
         then: Then,
         now: float,
         known: Known = NOTHING_KNOWN,
+        within: RowSlice = EVERYTHING,
     ) -> Call:
         """Return a call that asks a peer for rows; `then` gets the result and the time.
 
-        The peer need not send those of the `known` rows that have not changed.
+        The peer need not send those of the `known` rows that have not changed. Only one neuron's
+        row can be asked for `within` a slice.
         """
-        marked = self._marker.marked(neurons, known)
+        marked = self._marker.marked(neurons, NOTHING_KNOWN if within.halvings else known)
         order = list(dict.fromkeys([*(neuron for neuron, _ in marked.rows), *neurons]))
         concepts = np.array([neuron.concept for neuron in order], "<u8").tobytes()
         features = np.array([neuron.feature for neuron in order], "<u8").tobytes()
         self.loads.began(peer, now)
         layout = self._others.rules.layout
-        asked = _Asked(peer, frozenset(order), marked, then, now, layout)
+        may_be_long = within.halvings < MOST_HALVINGS
+        asked = _Asked(peer, frozenset(order), marked, then, now, layout, may_be_long)
         number = self._pending_calls.number(partial(self._on_answer, asked))
-        read = Read(concepts, features, marked.marks, marked.salt)
+        read: Message = Read(concepts, features, marked.marks, marked.salt)
+        if within.halvings:
+            read = ReadSlice(concepts, features, *within)
         return Call(number, peer, read, self._timeout)
 
     def answered(self, number: int, answer: Message | None, now: float) -> None:
@@ -117,15 +126,16 @@ class RowCalls:
 
     def _on_answer(self, asked: "_Asked", answer: Message | None, now: float) -> list[Call]:
         busy = isinstance(answer, Refusal) and answer.is_busy
-        self.loads.ended(asked.peer, asked.since, now, busy=busy)
+        too_long = isinstance(answer, Refusal) and answer.is_too_long and asked.may_be_long
+        self.loads.ended(asked.peer, asked.since, now, busy=busy or too_long)
         try:
             if not isinstance(answer, Rows):
                 raise MessageError("the answer contains no rows")
             told = self._told(asked, answer)
         except (MessageError, DamagedError):
-            if not busy:
+            if not (busy or too_long):
                 self._others.suspect(asked.peer, now)
-            told = RowAnswer(None, frozenset())
+            told = RowAnswer(None, frozenset(), too_long=len(asked.neurons) if too_long else 0)
         else:
             self._others.heard(asked.peer)
         asked.then(told, now)
@@ -157,3 +167,5 @@ class _Asked(NamedTuple):
     since: float
     layout: Layout
     """The layout in which the call, and so its answer, counts shards."""
+    may_be_long: bool
+    """Whether less could be asked for at once."""

@@ -13,6 +13,7 @@ import numpy as np
 
 from giaann_p2p.errors import GiaannError, MessageError, UsageError
 from giaann_p2p.model.digest import DIGEST_BYTES
+from giaann_p2p.model.row_slice import EVERYTHING, RowSlice
 from giaann_p2p.model.rows import Neuron, Question
 from giaann_p2p.model.sequence import Ids
 from giaann_p2p.store.applied import Applied
@@ -27,7 +28,9 @@ from giaann_p2p.swarm.wire.identity import Peer
 from giaann_p2p.swarm.wire.message import Counting, Message
 from giaann_p2p.swarm.wire.messages import (
     BUSY,
+    MOST_BYTES,
     MOST_NOUNS,
+    TOO_LONG,
     AskDigests,
     AskNouns,
     AskOrphans,
@@ -51,7 +54,7 @@ from giaann_p2p.swarm.wire.orphans import Orphans
 from giaann_p2p.swarm.wire.replica import ReplicaState
 from giaann_p2p.swarm.wire.row_mark import MARK_BYTES, SALT_BYTES
 from giaann_p2p.swarm.wire.row_mark import mark as mark_of
-from giaann_p2p.swarm.wire.row_messages import MOST_READ, AskColumn, Column, Read, Rows
+from giaann_p2p.swarm.wire.row_messages import MOST_READ, AskColumn, Column, Read, ReadSlice, Rows
 from giaann_p2p.swarm.wire.shardset import packed, unpacked
 
 _MOST_EXPORTS = 256
@@ -78,6 +81,12 @@ _FEW = 4
 MOST_PLAIN = 256
 """Maximum number of connections in an answer that uses the plain encoding. It is quick to make, but
 takes five times as many bytes as a parcel."""
+_MOST_SENT = 1 << 20
+"""Maximum number of connections in the rows of one answer, if they are merged. It takes about 2 MB,
+and a few tenths of a second."""
+_MOST_ROWS = MOST_BYTES - (1 << 16)
+"""Maximum bytes of the rows of one answer."""
+_TOO_LONG = Refusal(f"{TOO_LONG}: these rows do not fit into one answer; ask for less at once")
 _NUMBER = 8  # length of an encoded concept or feature, in bytes
 
 StateOf = Callable[[int], ReplicaState]
@@ -127,6 +136,8 @@ class Answers:
         try:
             if isinstance(question, Read):
                 return self._rows(question, self._asked_in(doublings))
+            if isinstance(question, ReadSlice):
+                return self._slice(question, self._asked_in(doublings))
             answer = self._to(question)
         except GiaannError as error:
             answer = Refusal(str(error))
@@ -170,7 +181,13 @@ class Answers:
         if same:
             concept, feature = np.delete(concept, same), np.delete(feature, same)
         rows = self._rows_of(concept, feature, asked)
+        if isinstance(rows, Refusal):
+            return rows
         return Rows(rows.parcel, rows.moved, np.array(same, "<u2").tobytes())
+
+    def _slice(self, question: ReadSlice, asked: Layout) -> Message:
+        within = RowSlice(question.halvings, question.number)
+        return self._rows_of(_numbers(question.concept), _numbers(question.feature), asked, within)
 
     def _same(self, question: Read, neurons: list[Neuron]) -> list[int]:
         """Return the positions of the neurons whose rows have the mark in the question."""
@@ -193,9 +210,20 @@ class Answers:
                 same.append(at)
         return same
 
-    def _rows_of(self, concept: Ids, feature: Ids, asked: Layout) -> Rows:
-        """Return the rows of some neurons; the shards without replica here are named as asked."""
-        if len(concept) <= _FEW:
+    def _rows_of(
+        self, concept: Ids, feature: Ids, asked: Layout, within: RowSlice = EVERYTHING
+    ) -> Rows | Refusal:
+        """Return a slice of some neurons' rows, unless they are too long for one answer.
+
+        The shards without replica here are named as asked.
+        """
+        if self._store.connections_of(concept, feature) >> within.halvings > _MOST_SENT:
+            return _TOO_LONG
+        found = self._found(concept, feature, asked, within)
+        return _TOO_LONG if len(found.parcel) > _MOST_ROWS else found
+
+    def _found(self, concept: Ids, feature: Ids, asked: Layout, within: RowSlice) -> Rows:
+        if len(concept) <= _FEW and not within.halvings:
             return self._few(list(map(Neuron, concept.tolist(), feature.tolist())), asked)
         shards, moved = self._layout.shards_of(concept, feature), self._none
         gone = [shard for shard in np.unique(shards).tolist() if not self._serves(shard)]
@@ -203,7 +231,7 @@ class Answers:
             away = np.isin(shards, gone)
             moved = _packed(asked.shards_of(concept[away], feature[away]), asked)
             concept, feature = concept[~away], feature[~away]
-        return Rows(self._store.rows(concept, feature), moved)
+        return Rows(self._store.rows(concept, feature, within), moved)
 
     def _few(self, neurons: list[Neuron], asked: Layout) -> Rows:
         """Return a few neurons' rows, plainly encoded for speed unless the rows are long."""

@@ -20,7 +20,7 @@ from giaann_p2p.swarm.wire.message import Message
 from giaann_p2p.swarm.wire.prompt_messages import Ask
 from giaann_p2p.swarm.wire.record import Announcement
 from giaann_p2p.swarm.wire.revoked import Revoked
-from giaann_p2p.swarm.wire.row_messages import AskColumn, Read
+from giaann_p2p.swarm.wire.row_messages import AskColumn, Read, ReadSlice
 from giaann_p2p.swarm.wire.token import EVERY, NONE, ProvenRights, Rights, Token
 from giaann_p2p.swarm.wire.training_messages import Beat, Learn, LearnIn
 from giaann_p2p.swarm.wire.withdrawn import Withdrawn
@@ -37,6 +37,7 @@ MAY_ASK: Mapping[type[Message], Rights] = {
     messages.Carry: _COMPUTING,
     AskColumn: _ANY,
     Read: _ANY,
+    ReadSlice: _ANY,
     messages.AskNouns: _ANY,
     messages.AskDigests: _ANY,
     messages.Compare: _STORING | _ASKING,  # a client uses it to check which chunks are committed

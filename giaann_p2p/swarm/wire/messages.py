@@ -35,7 +35,7 @@ from giaann_p2p.swarm.wire.member_messages import (
 )
 from giaann_p2p.swarm.wire.message import Amount, Chunk, Counting, Job, Message
 from giaann_p2p.swarm.wire.prompt_messages import Ask, Continued, ContinuedSubwords
-from giaann_p2p.swarm.wire.row_messages import AskColumn, Column, Read, Rows
+from giaann_p2p.swarm.wire.row_messages import AskColumn, Column, Read, ReadSlice, Rows
 from giaann_p2p.swarm.wire.training_messages import Beat, BeatAck, Learn, LearnAck, LearnIn
 from giaann_p2p.swarm.wire.withdrawn import MOST as MOST_ORPHANS
 from giaann_p2p.swarm.wire.withdrawn import Part as Orphaned
@@ -58,6 +58,8 @@ MOST_FREQUENT = 64
 """Maximum number of nouns in one page of a shard's nouns."""
 BUSY = "busy"
 """Prefix of the reason of a temporary refusal, after which the same question may succeed later."""
+TOO_LONG = "too long"
+"""Prefix of the reason of a refusal because the answer would be too long: ask for less at once."""
 SOURCE = "source"
 """Prefix of the reason why rows could not be fetched, which may be the fault of their source."""
 NO_SOURCE = "unknown source"
@@ -355,6 +357,11 @@ class Refusal(Message, frozen=True, tag="refused"):
         return self.reason.startswith(BUSY)
 
     @property
+    def is_too_long(self) -> bool:
+        """Whether the answer would be too long, so that less must be asked for at once."""
+        return self.reason.startswith(TOO_LONG)
+
+    @property
     def is_of_source(self) -> bool:
         """Whether rows could not be fetched from the peer that a `PushFrom` named."""
         return self.reason.startswith(SOURCE)
@@ -373,6 +380,7 @@ AnyMessage = (
     | FetchCarried
     | Pushed
     | Read
+    | ReadSlice
     | Rows
     | AskColumn
     | Column

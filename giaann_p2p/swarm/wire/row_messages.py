@@ -4,6 +4,7 @@ from typing import Annotated
 
 import msgspec
 
+from giaann_p2p.model.row_slice import MOST_HALVINGS
 from giaann_p2p.swarm.wire.message import NEURON_BYTES, Message
 from giaann_p2p.swarm.wire.row_mark import MARK_BYTES, SALT_BYTES
 
@@ -12,6 +13,8 @@ MOST_READ = 1 << 12
 POSITION_BYTES = 2
 """Length of a neuron's position in a read, in bytes."""
 _HALF = NEURON_BYTES // 2
+Half = Annotated[bytes, msgspec.Meta(min_length=_HALF, max_length=_HALF)]
+"""A neuron's concept or feature, as a little-endian u64."""
 
 
 class Read(Message, frozen=True, tag="read"):
@@ -27,8 +30,20 @@ class Read(Message, frozen=True, tag="read"):
     """Random bytes that were drawn for these marks; empty if there are none."""
 
 
+class ReadSlice(Message, frozen=True, tag="read slice"):
+    """Request for a slice of one neuron's row, of which a receiver said that it is too long.
+
+    The answer is `Rows`.
+    """
+
+    concept: Half
+    feature: Half
+    halvings: Annotated[int, msgspec.Meta(ge=1, le=MOST_HALVINGS)]
+    number: Annotated[int, msgspec.Meta(ge=0, lt=1 << MOST_HALVINGS)]
+
+
 class Rows(Message, frozen=True, tag="rows"):
-    """Answer to `Read`: all requested rows that the sender has.
+    """Answer to `Read` and `ReadSlice`: all requested rows that the sender has.
 
     It leaves out those of `moved` shards, and those that have the mark in the request.
     """
@@ -44,7 +59,7 @@ class Rows(Message, frozen=True, tag="rows"):
 class AskColumn(Message, frozen=True, tag="column?"):
     """Request for the words in a concept's column."""
 
-    concept: Annotated[bytes, msgspec.Meta(min_length=_HALF, max_length=_HALF)]
+    concept: Half
 
 
 class Column(Message, frozen=True, tag="column"):

@@ -38,7 +38,7 @@ from giaann_p2p.swarm.wire.messages import (
     Refusal,
 )
 from giaann_p2p.swarm.wire.replica import ReplicaState
-from giaann_p2p.swarm.wire.row_messages import Read, Rows
+from giaann_p2p.swarm.wire.row_messages import Read, ReadSlice, Rows
 from giaann_p2p.swarm.wire.shardset import packed, unpacked
 from giaann_p2p.swarm.wire.training_messages import LearnAck
 from tests.unit.node.helpers import ALL, JOB, LAYOUT, LESSONS, SlowLoop, lesson
@@ -70,6 +70,7 @@ class Place:
             AskPart(3, b"no digest", 0),
             LearnAck(),
             Read(b"123", b""),
+            ReadSlice(read(1).concepts, read(1).features, 1, 0),
             Compare(b"rubbish", []),
         ]
 
@@ -230,6 +231,23 @@ def test_rows_of_a_shard_that_is_let_go_meanwhile_are_said_to_have_moved(when: f
         assert moved
         assert max(moved) < 8
         assert answer == place.plain.to(read(30))
+
+    play(story)
+
+
+@pytest.mark.parametrize("when", [0.0, 0.01, 0.03])
+def test_a_slice_of_a_shard_that_is_let_go_meanwhile_is_said_to_have_moved(when: float) -> None:
+    async def story(place: Place) -> None:
+        one = read(1)
+        home = LAYOUT.shard_of(*LESSONS.neurons(0)[0])
+        within = ReadSlice(one.concepts, one.features, 1, 0)
+        asked = asyncio.ensure_future(place.answering.to(within))
+        await asyncio.sleep(when)
+        place.states[home] = ReplicaState.ABSENT
+        place.store.drop([home])
+        answer = await asked
+        assert isinstance(answer, Rows)
+        assert unpacked(answer.moved, LAYOUT.shards).tolist() == [home]
 
     play(story)
 

@@ -1,10 +1,13 @@
 """Answers to what peers ask, whatever it is."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from giaann_p2p.errors import DiskError, MessageError, UsageError
 from giaann_p2p.model.delta import total
+from giaann_p2p.model.row_slice import whole
 from giaann_p2p.model.rows import Neuron, Question
 from giaann_p2p.store.applied import MOST_CHUNKS, Applied
 from giaann_p2p.store.codec import plain, sheaf
@@ -36,7 +39,7 @@ from giaann_p2p.swarm.wire.messages import (
     Refusal,
 )
 from giaann_p2p.swarm.wire.replica import ReplicaState
-from giaann_p2p.swarm.wire.row_messages import Read, Rows
+from giaann_p2p.swarm.wire.row_messages import Read, ReadSlice, Rows
 from giaann_p2p.swarm.wire.shardset import packed, unpacked
 from tests.helpers import assert_same
 from tests.helpers_swarm import (
@@ -122,6 +125,73 @@ def test_long_rows_are_told_in_a_sheaf_however_few(monkeypatch: pytest.MonkeyPat
         said = answering(held).to(read(*asked))
         assert isinstance(said, Rows)
         assert said.parcel.startswith(plain.MAGIC) is is_plain
+
+
+def read_slice(neuron: Neuron, *within: int) -> ReadSlice:
+    concept, feature = (number.to_bytes(8, "little") for number in neuron)
+    return ReadSlice(concept, feature, *within)
+
+
+@pytest.mark.parametrize("count", [1, 10])
+def test_rows_that_are_too_long_for_an_answer_are_refused(
+    count: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held = store(chunks=[1, 2])
+    asked = read(*NEURONS[:count])
+    said = answering(held).to(asked)
+    assert isinstance(said, Rows)
+    monkeypatch.setattr(answers, "_MOST_ROWS", len(said.parcel))
+    assert answering(held).to(asked) == said
+    monkeypatch.setattr(answers, "_MOST_ROWS", len(said.parcel) - 1)
+    refused = answering(held).to(asked)
+    assert isinstance(refused, Refusal)
+    assert refused.is_too_long
+    assert not refused.is_busy
+
+
+def test_rows_that_are_too_long_are_refused_before_they_are_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    held = store(chunks=[1, 2])
+    held._state.columns.merge_all()
+    (longest,) = sorted(NEURONS, key=lambda one: connections(held, one))[-1:]
+    size = connections(held, longest)
+    monkeypatch.setattr(answers, "_MOST_SENT", size)
+    assert isinstance(answering(held).to(read(longest)), Rows)
+    monkeypatch.setattr(answers, "_MOST_SENT", size // 2)
+    with monkeypatch.context() as patched:
+        patched.setattr(held, "rows", None)
+        patched.setattr(held, "read", None)
+        refused = answering(held).to(read(longest))
+    assert isinstance(refused, Refusal)
+    assert refused.is_too_long
+    assert isinstance(answering(held).to(read_slice(longest, 1, 0)), Rows)
+
+
+def connections(held: Store, neuron: Neuron) -> int:
+    (row,) = held.read(Question([neuron]))
+    return len(row.target) if row else 0
+
+
+def test_the_slices_of_a_row_are_the_row() -> None:
+    held = store(chunks=[1, 2])
+    for neuron in (NEURONS[0], NEURONS[-1], Neuron(5, 0)):
+        found = []
+        for number in range(4):
+            said = answering(held).to(read_slice(neuron, 2, number))
+            assert isinstance(said, Rows)
+            found += sheaf.decode(said.parcel, LIMITS).read(Question([neuron]))
+        (row,) = held.read(Question([neuron]))
+        assert_row(whole(found), row and replace(row, numbers=None))
+
+
+def test_a_slice_of_a_row_that_is_not_served_here_is_not_told() -> None:
+    home = LAYOUT.shard_of(*NEURONS[0])
+    states = "".join("a" if shard == home else "r" for shard in range(SHARDS))
+    said = answering(store(chunks=[1]), states).to(read_slice(NEURONS[0], 1, 1))
+    assert isinstance(said, Rows)
+    assert unpacked(said.moved, SHARDS).tolist() == [home]
+    assert not sheaf.decode(said.parcel, LIMITS).neurons
 
 
 @pytest.mark.parametrize("letter", "as")
