@@ -1,10 +1,10 @@
-"""The states of minds, which are brought up to date together.
+"""The activation states of minds, which are brought up to date together.
 
-An `Activation` is what one mind has heard, under one timing. It says which words are still to be
-fired; `Batch.settle` fires them, for any number of states at once, and scores what may come next.
-The numbers lie in the `Lanes` that all states of a batch share. A state gets a range of them, a
-lane, when it is first settled, moves to a larger one when it needs more room, and gives it back
-when it is deleted: nobody else refers to it, so that is as soon as its mind is done.
+An `Activation` is the state of one mind under one timing, and knows which heard words it has not
+fired yet. `Batch.settle` fires these for any number of states at once, and scores the candidates
+for the next word. All states of a batch share the arrays of `Lanes`. A state gets a range of slots
+there, its lane, when it is first settled, moves to a larger lane when it needs more room, and gives
+the lane back when it is deleted. Only its mind refers to it, so that is when the mind is done.
 """
 
 from collections import deque
@@ -25,7 +25,7 @@ from giaann_p2p.model.sequence import Ints
 from giaann_p2p.model.spec import ModelSpec
 
 _LEAST_ROOM = 256
-"""The slots of the smallest lane; a lane has this number of slots, doubled any number of times."""
+"""The number of slots of the smallest lane; a larger lane has this times a power of two."""
 _NUMBER_BYTES = 16
 """Bytes of A and T per place."""
 
@@ -44,7 +44,7 @@ class Heard:
     """The wirings of the first of these rows, as far as a state has needed them."""
 
     def copy(self) -> "Heard":
-        """Return the same words, to go on from independently."""
+        """Return the same words, to continue from independently."""
         return Heard(self.board, list(self.rows), list(self.wirings))
 
     def wire(self) -> None:
@@ -63,8 +63,7 @@ class Activation(Work):
         self.fault: Exception | None = None
         """Why the state could not be brought up to date."""
         self.origin: tuple[Activation, int] | None = None
-        """The state that this one is yet to be copied from, and the number of words it had fired.
-        """
+        """The state from which to copy this one, and the number of words fired there."""
         self.start = self.room = 0
         """The first slot of the lane, and the number of its slots; 0 for none."""
         self.fired = 0
@@ -75,7 +74,7 @@ class Activation(Work):
         """The scores after the last word; None until these are needed."""
         self._batch = batch
         self.kind = Kind(heard.board.variant, timing is Timing.BIASED)
-        """Which states may be settled in one run."""
+        """States of the same kind can be settled in one run."""
 
     @property
     def now(self) -> int:
@@ -126,11 +125,11 @@ class Activation(Work):
 
     @property
     def here(self) -> "tuple[Activation, int] | None":
-        """What a copy of this state is to be copied from."""
+        """The origin for a copy of this state; None if nothing was fired."""
         return (self, self.fired) if self.fired else self.origin
 
     def leave(self) -> None:
-        """Give the lane back; the state is as new."""
+        """Give the lane back, and reset the state."""
         if self.room:
             self._batch.take_back(self)
         self.start = self.room = self.fired = 0
@@ -150,7 +149,7 @@ class Batch:
         self._lanes = Lanes(spec, arrays_on(device or torch.device("cpu")))
         self._slot_bytes = spec.branches * spec.segments * _NUMBER_BYTES
         self._used = 0  # slots of all lanes
-        self._end = 1  # of the slots that were ever used; the first belongs to no lane
+        self._end = 1  # one past the last slot ever used; slot 0 belongs to no lane
         self._free: dict[int, list[int]] = {}  # by size: lanes at rest
         self._left = deque[tuple[int, int, list[Wiring]]]()  # lanes to clear
         self._newest: dict[Variant, Board] = {}
@@ -169,7 +168,7 @@ class Batch:
         return state.room * self._slot_bytes
 
     def board(self, variant: Variant) -> Board:
-        """Return the board for a mind that begins."""
+        """Return the board for a new mind."""
         board = self._newest.get(variant)
         if board is None or board.full:
             board = self._newest[variant] = Board(self.spec, variant)
@@ -177,17 +176,17 @@ class Batch:
         return board
 
     def settle(self, states: Sequence[Activation]) -> None:
-        """Fire all words that some states have not fired yet, and score what may come next.
+        """Fire all words that the states have not fired yet, and score the candidates.
 
-        A state that cannot be settled gets a `fault`. If that fails for several at once, such as
-        for want of memory on the device, they are settled in two halves, so that a state fails only
-        by its own fault.
+        A state that cannot be settled gets a `fault`. If several fail together, for example because
+        the device lacks memory, each half is settled separately, so that a state gets a fault only
+        if it fails alone.
         """
         try:
             self._settle(states)
         except Exception as error:  # noqa: BLE001  (the owners of the faulty states raise it)
             for state in states:
-                state.leave()  # its numbers may be half changed
+                state.leave()  # a part of its numbers may have changed
             if len(states) == 1:
                 states[0].fault = _translated(error)
                 return
@@ -202,7 +201,7 @@ class Batch:
 
     def _settle(self, states: Sequence[Activation]) -> None:
         self._sweep()
-        moves: list[tuple[Activation, int, int]] = []  # what was fired, from where, to where
+        moves: list[tuple[Activation, int, int]] = []  # state, from slot, to slot
         ready = [state for state in states if self._has_room(state, moves)]
         if self._end > len(self._lanes):
             self._lanes.grow(self._end)
@@ -227,7 +226,7 @@ class Batch:
     # The lanes.
 
     def _has_room(self, state: Activation, moves: list[tuple[Activation, int, int]]) -> bool:
-        """Give a state a lane that is large enough, and note what is to be copied there."""
+        """Give a state a large enough lane, adding copies to `moves`; return whether it has one."""
         state.heard.wire()
         try:
             if state.origin is not None:
@@ -246,7 +245,7 @@ class Batch:
         fired: int,
         moves: list[tuple[Activation, int, int]],
     ) -> None:
-        """Copy a state from its origin, unless that has changed meanwhile."""
+        """Copy a state from its origin, unless the origin has changed since."""
         state.origin = None
         if origin.fired == fired and origin.room:
             state.start = self._take(origin.room)
@@ -264,11 +263,11 @@ class Batch:
         state.start, state.room = start, room
 
     def _take(self, room: int) -> int:
-        """Return the first slot of a lane at rest."""
+        """Allocate a cleared lane, and return its first slot."""
         if self.nbytes + room * self._slot_bytes > self.most_bytes:
             raise NoMemory(
                 f"no memory is left for this prompt: the {self.most_bytes:,} bytes for all prompts"
-                " are taken; ask another peer, or later"
+                " are in use; ask another peer, or retry"
             )
         self._used += room
         if self._free.get(room):
@@ -306,7 +305,7 @@ def _next(state: Activation) -> Firing:
 
 
 def _by_kind(states: Sequence[Activation]) -> list[tuple[Kind, list[Activation]]]:
-    """Group states by what those of one run have in common."""
+    """Group states by kind: each group can be settled in one run."""
     groups: dict[Kind, list[Activation]] = {}
     for state in states:
         groups.setdefault(state.kind, []).append(state)
@@ -316,4 +315,4 @@ def _by_kind(states: Sequence[Activation]) -> list[tuple[Kind, list[Activation]]
 def _translated(error: Exception) -> Exception:
     if not isinstance(error, torch.OutOfMemoryError):
         return error
-    return NoMemory("the device has no memory left for this prompt; ask another peer, or later")
+    return NoMemory("the device has no memory left for this prompt; ask another peer, or retry")

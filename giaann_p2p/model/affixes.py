@@ -12,7 +12,7 @@ from itertools import accumulate, islice
 from typing import Protocol
 
 MOST_READ = 1 << 13
-"""The most characters of a sentence that the tokenizer may read again, which takes it some 2 ms. An
+"""The most characters that the tokenizer may read again in one sentence, which takes some 2 ms. An
 ordinary sentence needs 100, and a row of 80 equals signs 3,240."""
 MOST_CUTS = 16
 """The most cuts of a word in the search for sentences; a word with more is broken up by spaces."""

@@ -4,8 +4,8 @@ All of it is `Steps` (see `rows`): a brain runs them with the rows of its store,
 those of a swarm. An answer that was begun elsewhere can be continued: the same rows yield the same
 tokens.
 
-An answer is never empty, if anything was learned: if activation leads to no first token, counts
-choose it (see `back_off`). After that it ends where activation ends.
+Once anything was learned, no answer is empty: if activation leads to no first token, counts choose
+one (see `back_off`). Only activation chooses later tokens, so the answer ends where it finds none.
 """
 
 from collections.abc import Sequence
@@ -50,7 +50,7 @@ class Continuation:
         self._last: list[str] = []
         """The last words of the prompt, the last one first."""
         self._in_column = False
-        """Whether these are in columns, as a noun of their sentence names one."""
+        """Whether these words are in columns: their sentence has a noun."""
 
     def begin(self, sentences: list[PromptSentence], said: Sequence[Neuron] = ()) -> Steps[None]:
         """Hear the parsed prompt, and the tokens of the answer that were said elsewhere."""
@@ -69,7 +69,7 @@ class Continuation:
     def _take_up(self, row: Row | None) -> Steps[None]:
         """Hear a token that was said elsewhere."""
         if row is None:
-            raise PromptError("it cannot go on from words that were never learned")
+            raise PromptError("the answer cannot be continued: one of its words was never learned")
         yield from self._mind.candidates()  # the mind must know whether it expected the word
         self._mind.hear(row)
         self._renderer.append(row.name.word)
@@ -77,8 +77,7 @@ class Continuation:
         self._begun = True
 
     def prefetch(self, wanted: bool) -> None:
-        """Have the next token come with guesses for `foreseen`; never with a beam, which takes many
-        paths."""
+        """Set whether to make guesses for `foreseen` with the next token; a beam makes none."""
         self._mind.prefetches = wanted and self._beam is None
 
     def foreseen(self, most: int) -> list[Neuron]:
@@ -100,7 +99,7 @@ class Continuation:
             self.stopped = "limit"
             return None
         taken = yield from next_token(self._mind, self._beam)
-        token = self._told(taken) if taken else (yield from self._guessed())
+        token = self._token(taken) if taken else (yield from self._guessed())
         if token is None:
             self.stopped = "end"
             return None
@@ -109,7 +108,7 @@ class Continuation:
         return token
 
     def _guessed(self) -> Steps[Token | None]:
-        """Return a first token chosen by counts; None if the answer has begun: it may end."""
+        """Return a first token chosen by counts; None if the answer has begun, so may end."""
         if self._begun or self.completion:
             return None
         own = self._mind.latest(back_off.WORDS) if self._in_column else []
@@ -122,7 +121,7 @@ class Continuation:
         counted = guess.candidates, guess.probability
         return Token(text, row.name.word, row.name, guess.tier, 0.0, *counted)
 
-    def _told(self, taken: Taken) -> Token:
+    def _token(self, taken: Taken) -> Token:
         name, choice = taken
         text = self._renderer.append(name.word)
         tier, score = Tier(choice.timing), choice.score / ONE

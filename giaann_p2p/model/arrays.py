@@ -1,8 +1,8 @@
-"""Arrays where the states of prompts live: numpy's on the processor, torch's on a GPU.
+"""Arrays where the states of prompts live: numpy's on the CPU, torch's on a GPU.
 
-An operation on some hundred numbers takes torch three to four times as long as numpy, so a token on
-a processor, too. Both understand indexing, slices, comparisons and arithmetic in the same words;
-what they call by different names is here. All numbers are of 64 bits.
+An operation on a few hundred numbers takes torch three to four times as long as numpy, and so does
+a token on the CPU. Indexing, slices, comparisons and arithmetic are written alike for both; this
+module wraps the operations whose names differ. All numbers have 64 bits.
 """
 
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ import numpy.typing as npt
 import torch
 
 Array: TypeAlias = Any
-"""An array of numpy or a tensor of torch, with what is common to both."""
+"""A numpy array or a torch tensor, used only in ways that both support."""
 
 Host = npt.NDArray[Any]
 
@@ -26,23 +26,23 @@ class Arrays(Protocol):
         ...
 
     def send(self, host: Sequence[Host]) -> Sequence[Array]:
-        """Return arrays of the host on the device, moved by one copy; they may share memory."""
+        """Return host arrays on the device, moved in one transfer; they may share memory."""
         ...
 
     def host(self, array: Array) -> Host:
-        """Return an array on the host; from a GPU this is a copy, which waits for all before it."""
+        """Return an array on the host; from a GPU, a copy that waits for earlier operations."""
         ...
 
     def joined(self, arrays: Sequence[Array]) -> Array:
-        """Return arrays one after another; of a single array this may be the array itself."""
+        """Concatenate arrays; a single array may be returned as it is."""
         ...
 
     def spread(self, values: Array, counts: Array, total: int) -> Array:
-        """Return each value as often as counted, `total` in all; a single value may stay one."""
+        """Repeat each value `counts` times, `total` in all; a single value may stay one."""
         ...
 
     def where(self, condition: Array, yes: Array, no: Array) -> Array:
-        """Return one or the other value, place by place."""
+        """Return `yes` where the condition holds, else `no`, element by element."""
         ...
 
     def highest(self, array: Array) -> Array:
@@ -67,15 +67,15 @@ class HostArrays:
         return found
 
     def joined(self, arrays: Sequence[Array]) -> Array:
-        """Return arrays one after another."""
+        """Concatenate arrays."""
         return arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
 
     def spread(self, values: Array, counts: Array, total: int) -> Array:
-        """Return each value as often as counted; a single value stays one."""
+        """Repeat each value `counts` times; a single value stays one."""
         return values if len(values) == 1 else values.repeat(counts)
 
     def where(self, condition: Array, yes: Array, no: Array) -> Array:
-        """Return one or the other value, place by place."""
+        """Return `yes` where the condition holds, else `no`, element by element."""
         return np.where(condition, yes, no)
 
     def highest(self, array: Array) -> Array:
@@ -105,15 +105,15 @@ class TorchArrays:
         return found
 
     def joined(self, arrays: Sequence[Array]) -> Array:
-        """Return arrays one after another."""
+        """Concatenate arrays."""
         return torch.cat(list(arrays))
 
     def spread(self, values: Array, counts: Array, total: int) -> Array:
-        """Return each value as often as counted; told the total, no device waits for it."""
+        """Repeat each value `counts` times; given `total`, torch need not wait for the device."""
         return torch.repeat_interleave(values, counts, output_size=total)
 
     def where(self, condition: Array, yes: Array, no: Array) -> Array:
-        """Return one or the other value, place by place."""
+        """Return `yes` where the condition holds, else `no`, element by element."""
         return torch.where(condition, yes, no)
 
     def highest(self, array: Array) -> Array:
@@ -122,5 +122,5 @@ class TorchArrays:
 
 
 def arrays_on(device: torch.device) -> Arrays:
-    """Return what makes arrays on a device."""
+    """Return the `Arrays` for a device."""
     return HostArrays() if device.type == "cpu" else TorchArrays(device)

@@ -1,15 +1,15 @@
-"""Chooses the first word of an answer where no activation leads to one: counts choose instead.
+"""Chooses the first word of an answer by counts, where activation leads to none.
 
-After a word that was never learned in its column nothing is active, and after another one only
-other columns may be. So the words read last are tried, the nearest first: what followed the word at
-its distance from the answer,
+After a word that was never learned in its column nothing is active, and after a known one perhaps
+only other columns. So the last words read are tried, the nearest first. The choice is the word that
+most often followed the tried one at this distance:
 
-1. in its own column, whatever the rules of activation exclude;
+1. in its own column, whether or not the column rules exclude it;
 2. in the columns of the most frequent nouns, and in its own as a noun.
 
 If nothing ever followed any of them, the choice is the most frequent noun. All these counts were
 learned anyway. They add up, so the choice does not depend on the order of learning, and it is the
-same on every machine. Of equal counts the word with the smaller number wins, and of its neurons the
+same on every machine. Ties go to the word with the smaller number, and among its neurons to the
 smaller one.
 """
 
@@ -26,12 +26,12 @@ from giaann_p2p.model.spec import ModelSpec
 from giaann_p2p.model.tier import Tier
 
 WORDS = 4
-"""The number of words, read last, that are tried. The rows of all of them are read at once."""
+"""How many of the last words read are tried. The rows of all of them are read at once."""
 _COLUMNS = 16
-"""The number of most frequent nouns whose columns stand for any column: no row ignores columns."""
+"""How many of the most frequent nouns' columns stand for any column: no row ignores columns."""
 _LONGEST_BLANK = 16
 _BLANKS = np.array([word_id(" " * size) for size in range(1, _LONGEST_BLANK + 1)], np.uint64)
-"""Words that nobody sees; a text with several spaces in a row has them."""
+"""Words of spaces alone, which a text with several spaces in a row has; no reader sees them."""
 
 
 class Guess(NamedTuple):
@@ -42,14 +42,14 @@ class Guess(NamedTuple):
     candidates: int
     """The number of words that it was chosen from."""
     probability: float
-    """The share of its word in the counts of all these."""
+    """Its word's share of the counts of all these words."""
 
 
 def guessed(own: Sequence[Row], words: Sequence[str], spec: ModelSpec) -> Steps[Guess]:
     """Choose by counts; PromptError if nothing was learned yet.
 
     `own`: the rows of the words read last, in their own columns, the nearest first. `words`: the
-    same words, and others that have no column.
+    words read last, even those without a column.
     """
     # The farthest feature segment holds all greater distances, too, so it is not used.
     farthest = min(WORDS, spec.feature_segments - 1)
@@ -95,7 +95,8 @@ def _anywhere(words: Sequence[str], columns: Sequence[Row]) -> Steps[list[list[R
 
 
 def _most_frequent(rows: Sequence[Row], segment: int, tier: Tier) -> Guess | None:
-    """Return the word that some rows lead to most often in a segment, as its strongest neuron."""
+    """Return the strongest neuron of the word that most often follows in a segment; None without
+    one."""
     words, neurons = Counter[int](), Counter[Neuron]()
     for row in rows:
         at = np.flatnonzero(row.segment == segment)

@@ -31,20 +31,20 @@ EQUAL_GAIN = round(math.tanh(1 / 200) * ONE)
 """The activation that a connection adds if strengths are not graded: that of the strength 1."""
 
 CONNECTION_BYTES = 60
-"""The approximate bytes per connection of a wiring, with those of its row."""
+"""The approximate memory per connection of a wiring and its row, in bytes."""
 _MOST_SLOTS = 1 << 13
-"""The state of a mind has a range up to the last slot that it touches, so more slots would make the
+"""A mind's state spans all slots up to the last one that it touches, so more slots would make the
 states of all minds that share the board large."""
 _MOST_CONNECTIONS = 1 << 20
 _MOST_AHEAD = 256
-"""The most connections of a row that are considered for prefetching; it takes the strongest."""
+"""The most connections of a row that are considered for prefetching: the strongest ones."""
 
 
 class Ahead(NamedTuple):
     """Connections of a row to neurons that may come two or more tokens later, h of them."""
 
     target: Ints
-    """Shape [h]: the index of each target among the row's."""
+    """Shape [h]: the index of each target among the row's targets."""
     slot: Ints
     place: Ints
     """Shape [h]: the index in A and T of the segment that each connection hits."""
@@ -63,11 +63,11 @@ class Wiring:
     slot: int
     """The slot of the row's own neuron."""
     end: int
-    """The slot after the largest one here: a state that fires the row needs so many."""
+    """One more than the largest slot here: a state that fires the row needs this many slots."""
     parts: Sequence[Array]
-    """The index in A and T of each connection's target segment, [c] and [f]; 1 for those that wait
-    for the segment before and 0 for others, [f]; the slots of the candidates, [k]; if strengths are
-    graded, what each connection adds, [c] and [f]. On the host until `sent` to the device."""
+    """In this order: the index in A and T of each connection's target segment, [c] and [f]; 1 for
+    each connection that waits for the previous segment, else 0, [f]; the candidates' slots, [k]; if
+    strengths are graded, the gain of each connection, [c] and [f]. On the host until `sent`."""
     columns: int
     """c, the number of connections to column segments, which wait for nothing."""
     features: int
@@ -75,9 +75,9 @@ class Wiring:
     adjacent_index: Ints
     """Shape [k]: the index of each candidate among the row's targets, ascending."""
     adjacent_strength: Ints
-    """Shape [k]: the total strength of the connections to each of them in the last segment."""
+    """Shape [k]: the total strength of the connections to each candidate in the last segment."""
     inside: npt.NDArray[np.bool_]
-    """Shape [k]: whether each of them is in the row's own column."""
+    """Shape [k]: whether each candidate is in the row's own column."""
     targets: Ints
     """Shape [n]: the slots of the row's targets."""
     spec: ModelSpec
@@ -94,7 +94,7 @@ class Wiring:
 
     @cached_property
     def ahead(self) -> Ahead:
-        """What may come after the next word."""
+        """The connections to neurons that may come after the next word."""
         row, last = self.row, self.spec.segments - 1
         at = np.flatnonzero((row.segment > self.spec.column_segments) & (row.segment < last))
         if len(at) > _MOST_AHEAD:
@@ -132,7 +132,7 @@ class Board:
         return self._connections * CONNECTION_BYTES
 
     def wire(self, row: Row) -> Wiring:
-        """Return the wiring of a row, which is made once; of a row that has changed, made anew."""
+        """Return the wiring of a row; it is made once, and again if the row has changed."""
         wiring = self._wirings.get(row.neuron)
         if wiring is None or not (wiring.row is row or wiring.row.same(row)):
             self._connections += len(row.target) - (

@@ -10,7 +10,7 @@ from giaann_p2p.model.rows import Neuron
 from giaann_p2p.model.sequence import Ints
 
 LOWEST = -(1 << 62)
-"""The score of what cannot come."""
+"""The score of a neuron that cannot come next."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Candidates:
         return Neuron(int(row.target_concept[index]), int(row.target_feature[index]))
 
     def share(self, at: int) -> float:
-        """Return the share of a position in the strengths of all adjacent connections."""
+        """Return a candidate's share of the strengths of all adjacent connections."""
         return int(self.strength[at]) / int(self.strength.sum())
 
     def neurons(self) -> list[Neuron]:
@@ -77,7 +77,7 @@ def scored(wiring: Wiring, score: Ints, anywhere: bool) -> Candidates:
 
 
 def foreseen(wiring: Wiring, score: Ints, most: int) -> list[Neuron]:
-    """Guess which neurons come after the next word, given the scores of those `ahead`, [h].
+    """Guess which neurons come after the next word, given the scores of the neurons `ahead`, [h].
 
     The word fired last has hit the last but one segment of neurons two tokens ahead, the one before
     that of neurons three ahead, and so on. The result has the best `most` neurons of each such
@@ -94,7 +94,7 @@ def foreseen(wiring: Wiring, score: Ints, most: int) -> list[Neuron]:
 
 
 def neurons_at(wiring: Wiring, index: Ints) -> list[Neuron]:
-    """Return some of a row's targets."""
+    """Return the row's targets at these indices."""
     row = wiring.row
     concepts, features = row.target_concept[index].tolist(), row.target_feature[index].tolist()
     return list(starmap(Neuron, zip(concepts, features, strict=True)))

@@ -86,7 +86,7 @@ class Delta:
         return np.repeat(np.arange(self.neurons, dtype=np.int32), self.lengths)
 
     def find(self, concept: int, feature: int) -> int | None:
-        """Return the index of a neuron; None if it is not there."""
+        """Return the index of a neuron; None if the delta lacks it."""
         first = np.searchsorted(self.concept, np.uint64(concept), "left")
         last = np.searchsorted(self.concept, np.uint64(concept), "right")
         at = int(first + np.searchsorted(self.feature[first:last], np.uint64(feature)))
@@ -108,7 +108,7 @@ class Delta:
         return self._of(chosen, slice(int(self.row_starts[first]), int(self.row_starts[last])))
 
     def take(self, rows: Ints) -> "Delta":
-        """Return the rows with some indices, which must ascend; cheaper than `only` for a few."""
+        """Return the rows at ascending indices; cheaper than `only` for a few."""
         lengths, starts = self.lengths[rows], self.row_starts[rows]
         ends = np.cumsum(lengths)
         held = np.arange(lengths.sum()) + np.repeat(starts - ends + lengths, lengths)
@@ -215,7 +215,7 @@ def total(deltas: Sequence[Delta]) -> Delta:
 
 
 def contains(whole: Delta, part: Delta) -> bool:
-    """Return whether `whole` is `part` plus something else: nothing in it is less, or missing."""
+    """Return whether `whole` contains all of `part`: nothing in it is less or missing."""
     if not part.neurons:
         return True
     alike = np.isin(whole.concept, part.concept) & np.isin(whole.feature, part.feature)

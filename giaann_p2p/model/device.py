@@ -12,7 +12,7 @@ def resolve(device: str) -> torch.device:
     try:
         chosen = torch.device(device)
         torch.zeros(1, device=chosen).item()
-    except (RuntimeError, AssertionError, ImportError) as error:  # torch's parts differ in this
+    except (RuntimeError, AssertionError, ImportError) as error:  # backends differ
         reason = str(error).splitlines()[0]
         raise DeviceError(f"no device {device!r} here ({reason}); try auto or cpu") from None
     return chosen

@@ -1,7 +1,7 @@
 """Detects a text that is not UTF-8, by its byte order mark or by its letters.
 
-Such a text is refused, with the command that converts it. If it were learned as it is, all its
-sentences with letters beyond ASCII would be missing; and once converted, it would be another text.
+Such a text is refused, with the command that converts it. If it were learned as it is, every
+sentence with letters beyond ASCII would be skipped; once converted, it would be another text.
 """
 
 import codecs
@@ -31,9 +31,9 @@ def refuse_marked(start: bytes, name: str) -> None:
 class Guess:
     """Guesses whether a text, given block by block, is in Latin-1 or Windows-1252.
 
-    It is, if none of its bytes beyond ASCII decodes as UTF-8, and at least half of them are, when
-    read as Latin-1, accented letters within a word. A single damaged byte is no reason to refuse a
-    text.
+    The guess is yes if none of its bytes beyond ASCII decodes as UTF-8, and at least half of them
+    are accented letters within a word when read as Latin-1. A single damaged byte is no reason to
+    refuse a text.
     """
 
     def __init__(self) -> None:

@@ -1,9 +1,9 @@
 """The English pipeline: spaCy's small model without the components that GIAANN does not use.
 
 A pipeline is identified by a digest of what determines tokens, tags and lemmas, not by the name of
-its package: the same weights under another name are the same pipeline. That is some of its files,
-and the tagger's tables in whole numbers (see `tagger_tables`): two releases that round otherwise
-are two pipelines.
+its package: the same weights under another name are the same pipeline. The digest covers the files
+that decide these and the tagger's tables in whole numbers (see `tagger_tables`): two releases that
+round differently are two pipelines.
 """
 
 import hashlib
@@ -32,7 +32,7 @@ _DECIDING_FILES = (
 
 
 class Pipeline(NamedTuple):
-    """A loaded pipeline; one a process."""
+    """A loaded pipeline; a process loads each package's only once."""
 
     words: WordMemory
     tables: TaggerTables
@@ -41,7 +41,7 @@ class Pipeline(NamedTuple):
 
 
 def pipeline(spec: ModelSpec) -> Pipeline:
-    """Load the spec's pipeline for tokens, coarse tags and lemmas; PipelineError without it."""
+    """Load the spec's pipeline for tokens, coarse tags and lemmas; PipelineError if missing."""
     found = []
     for package in _PACKAGES:
         if (loaded := _load(package)) is not None:
@@ -101,7 +101,7 @@ def _loaded(module: Any) -> Language:  # noqa: ANN401  (a package of a pipeline)
     nlp: Language = module.load(exclude=list(_UNUSED))
     _keep(nlp, "LOWER", *ATTRIBUTES)
     index = nlp.get_pipe("lemmatizer").lookups.get_table("lemma_index")  # type: ignore[attr-defined]
-    for kind, words in list(index.items()):  # lists, in which it would look for each word
+    for kind, words in list(index.items()):  # these are lists, which it would search linearly
         index[kind] = frozenset(words)
     return nlp
 

@@ -28,8 +28,8 @@ class Choice(NamedTuple):
     candidates: int
     """The number of candidates that the neuron was chosen from."""
     probability: float
-    """The neuron's share of how often the candidates followed the word heard last. It does not
-    decide: the score does."""
+    """Of all times that a candidate followed the word heard last, this neuron's share. The score
+    alone decides, not this."""
 
 
 class Taken(NamedTuple):
@@ -146,7 +146,7 @@ class Mind:
     def foreseen(self, most: int) -> list[Neuron]:
         """Return neurons whose rows may be needed soon, according to the strictest timing.
 
-        They are those of the last candidates that came with such guesses.
+        The guesses are as old as the last candidates computed with `prefetches`.
         """
         return self._states[0].foreseen(most)
 
@@ -179,7 +179,7 @@ def _ended_with(row: Row, spec: ModelSpec) -> bool:
 
 
 def read(mind: Mind, neurons: Sequence[Neuron]) -> Steps[list[Row | None]]:
-    """Return rows; the question has only those that the mind does not know yet."""
+    """Return rows, asking only for those that the mind does not know yet."""
     found = {neuron: mind.known(neuron) for neuron in neurons}
     missing = [neuron for neuron, row in found.items() if row is None]
     if missing:

@@ -20,7 +20,7 @@ class Halves(NamedTuple):
 
 
 def first_words(text: str, count: int) -> str:
-    """Return the beginning of a text, up to the end of so many words."""
+    """Return the first `count` words of a text, as it spells them."""
     ends = [match.end() for match in _WORD.finditer(text)]
     return text[: ends[count - 1]] if len(ends) > count else text
 

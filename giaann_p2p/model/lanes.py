@@ -35,12 +35,12 @@ from giaann_p2p.model.sequence import Ints
 from giaann_p2p.model.spec import ModelSpec
 
 FIRST = 2
-"""The time of the first token and column: nothing follows on a place that was never hit."""
+"""The time of the first token and column; even the time before it exceeds 0, that of no hit."""
 EMITTED = 1
-"""The time of what a word emits: before all tokens."""
+"""The time of an emission: before all tokens."""
 _LEAST_SLOTS = 1 << 12
 _SPILL = 0
-"""The place where hits go that did not pass a gate; it belongs to no lane."""
+"""The place that receives the hits that pass no gate; it belongs to no lane."""
 
 
 class Firing(NamedTuple):
@@ -89,11 +89,11 @@ class Lanes:
         self._set(arrays.zeros(self._places), arrays.zeros(self._places))
 
     def __len__(self) -> int:
-        """Return the number of slots that there is room for."""
+        """Return the number of slots allocated."""
         return len(self._a) // self._places
 
     def grow(self, slots: int) -> None:
-        """Make room for some slots at least; further ones are at rest."""
+        """Make room for at least this many slots; new ones are at rest."""
         count = max(slots, 2 * len(self), _LEAST_SLOTS) * self._places
         a, t = (self._arrays.zeros(count) for _ in range(2))
         a[: len(self._a)] = self._a
@@ -103,7 +103,7 @@ class Lanes:
     def copy(
         self, wirings: Sequence[Sequence[Wiring]], origin: list[int], start: list[int]
     ) -> None:
-        """Copy what the fired rows have touched, from lanes to others, given their first slots."""
+        """Copy the places that fired rows have touched between lanes, given their first slots."""
         source, to = (self._touched(wirings, starts) for starts in (origin, start))
         self._a[to] = self._a[source]
         self._t[to] = self._t[source]
@@ -119,9 +119,9 @@ class Lanes:
     ) -> list[tuple[Ints, Ints]]:
         """Fire one word in each of N lanes, then score the candidates of M lanes.
 
-        Return for each of these the scores of the targets that may come next, [k], and of those
-        that may come later, [h] (empty unless asked for); LOWEST for inactive ones. Everything goes
-        to the device in one copy, and comes back in one.
+        Return for each of the M lanes the scores of the targets that may come next, [k], and of
+        those that may come later, [h] (empty unless asked for); LOWEST for inactive ones.
+        Everything goes to the device in one copy, and comes back in one.
         """
         wirings = [one.wiring for one in firings] + [one.wiring for one in scorings]
         fresh = dict.fromkeys([wiring for wiring in wirings if not wiring.sent])
@@ -177,7 +177,7 @@ class Lanes:
             ]
         return found
 
-    # What runs there.
+    # What runs on the device.
 
     def _fire(
         self, kind: Kind, firings: Sequence[Firing], table: Array, emits: Array | None = None

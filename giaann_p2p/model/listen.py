@@ -33,9 +33,9 @@ from giaann_p2p.model.rows import Name, Question, Row, Steps, empty_row
 from giaann_p2p.model.sequence import Ids
 
 _LONGEST = 16
-"""The most tokens in which a word is searched."""
+"""The most tokens of a text that are tried as one word."""
 _LONGEST_BEGUN = 4
-"""The most tokens in which the start of a longer word is searched."""
+"""The most tokens at the prompt's end that are tried as the start of a longer word."""
 _MOST_NAMES = 1024
 """The number of strongest words whose names are requested, at each place near the end."""
 
@@ -70,19 +70,19 @@ def listen(mind: Mind, sentences: list[PromptSentence]) -> Steps[Heard]:
                 heard.names.append(reading.name)
                 heard.rest = reading.rest
             place = written.next(reading.end)
-    heard.unknown = _told(unknown)
+    heard.unknown = _reported(unknown)
     return heard
 
 
-def _told(unknown: list[Name]) -> list[str]:
+def _reported(unknown: list[Name]) -> list[str]:
     """Return unknown neurons in the form in which they are reported to users, each once."""
     nouns = {name.concept for name in unknown if name.feature is None}
-    told = (
+    reported = (
         name.concept if name.feature is None else f"{name.concept}/{name.feature}"
         for name in unknown
         if name.feature is None or name.concept not in nouns
     )
-    return list(dict.fromkeys(told))
+    return list(dict.fromkeys(reported))
 
 
 class _Reading(NamedTuple):
@@ -141,7 +141,7 @@ class _Written:
         return {word_id(word): end for word, end in ends.items()}
 
     def begun(self, place: int) -> tuple[str, ...]:
-        """Return the prefixes of words that the text from a place on may be the start of."""
+        """Return prefixes of the longer words that the text from a place on may begin."""
         if len(self._ends(place)) > _LONGEST_BEGUN or not any(map(str.isalnum, self._last)):
             return ()
         words = [word for word in self._parsed_words(place) if word.end == self.end]

@@ -67,19 +67,19 @@ class Sampling(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """How a token is drawn by its probability, in the profile `subwords`."""
 
     temperature: float = 0.0
-    """How far choices may stray: scores are divided by it, and then drawn; 0: the best is taken."""
+    """Scores are divided by it before a token is drawn: higher is more varied; 0: take the best."""
     top_k: int = 0
-    """Only so many of the best tokens may be drawn; 0: all."""
+    """How many of the best tokens may be drawn; 0: all."""
     top_p: float = 1.0
-    """Only the best tokens may be drawn, as many as it takes to have this share of all odds."""
+    """Only the best tokens may be drawn: as few as together have this share of all odds."""
     seed: int = 0
-    """Chooses among the answers that may be drawn: the same seed, the same answer."""
+    """Seeds the draws: the same seed yields the same answer."""
     repetition_penalty: float = 1.0
     """Divides the odds of each token that was read lately."""
     stop: tuple[str, ...] = ()
     """An answer ends before the token with which it would contain one of these texts."""
     rivals: int = 0
-    """With each token, so many of the best candidates are told, the token itself among them."""
+    """How many of the best candidates to return with each token, itself perhaps among them."""
 
     def __post_init__(self) -> None:
         rules = {
@@ -99,7 +99,7 @@ class Sampling(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
                 raise UsageError(f"{rule}; it is {getattr(self, rule.split()[0])}")
 
     def each(self, answers: int) -> "list[Sampling]":
-        """Return the settings for several answers: with the seed, and with those after it.
+        """Return the settings for several answers: their seeds are consecutive.
 
         UsageError if all answers would be the same.
         """
@@ -135,12 +135,12 @@ def require(manner: Manner, profile: str) -> None:
     if profile == "words":
         if manner.sampling != Sampling():
             raise UsageError(
-                "temperature, top_k, top_p, seed, repetition_penalty and stop are of the profile"
+                "temperature, top_k, top_p, seed, repetition_penalty and stop need the profile"
                 " subwords; this model has words"
             )
     elif manner.timing != "auto" or manner.beam or manner.variant != Variant():
         raise UsageError(
-            "timings, beams and variants are of the profile words; this model has subwords"
+            "timings, beams and variants need the profile words; this model has subwords"
         )
 
 
@@ -151,4 +151,4 @@ def timings(name: str) -> tuple[Timing, ...]:
     try:
         return (Timing(name),)
     except ValueError:
-        raise UsageError(f"no timing {name!r}; there are {', '.join(TIMINGS)}") from None
+        raise UsageError(f"no timing is named {name!r}; choose from {', '.join(TIMINGS)}") from None

@@ -1,9 +1,9 @@
 """What a tagged token means to GIAANN: its lower-case text, whether it is a noun, and its lemma.
 
-In spaCy an attribute ruler and a lemmatizer tell that from the token's text and tag, except for a
-few words whose lemma depends on their neighbours ("gon na"). So they run once for each (text, tag);
-and the ruler only for words that its patterns name, since for all others the tag alone decides. The
-ruler runs in full for a sentence in which one of those few words is a noun.
+In spaCy an attribute ruler and a lemmatizer derive this from the token's text and tag, except for a
+few words whose lemma depends on their neighbours ("gon na"). So both run once for each (text, tag),
+and the ruler only for words that its patterns name: for all others the tag alone decides. The ruler
+runs in full for a sentence in which one of those few words is a noun.
 
 Lower-case texts and lemmas stay strings here: spaCy would look them up by their hashes, which other
 words may have, too (see `word_memory`).
@@ -24,7 +24,7 @@ _IN_CONTEXT = frozenset(["ai", "gon", "na", "ta", "'s", "c'm", "y", "y'"])
 _NAMELESS = "xyzzy"
 """A word that no pattern names."""
 _FOLLOWS_FROM_TAG = frozenset(["TAG", "DEP"])
-"""What patterns may ask of a token besides its text; no token here has a DEP."""
+"""What patterns may test besides a token's text; no token here has a DEP."""
 _MOST = 1 << 16
 """The most meanings in the cache, at some 850 bytes each."""
 
@@ -37,7 +37,7 @@ class Meaning(NamedTuple):
     noun: bool
     length: int
     in_context: bool
-    """Whether its neighbours may make its lemma another one."""
+    """Whether its lemma may depend on its neighbours."""
 
 
 class _Bare(NamedTuple):
@@ -67,18 +67,18 @@ class Meanings:
         return f"<Meanings: {len(self._known):,} known>"
 
     def known(self, orth: int, tag: int) -> Meaning | None:
-        """Return the meaning of a text, by its hash, and a tag, by its number, if it is known."""
+        """Return the cached meaning for a text's hash and a tag's number; None if there is none."""
         return self._known.get((orth, tag))
 
     def of(self, token: Token, tag: int) -> Meaning:
-        """Return the meaning of a token with the tag of this number."""
+        """Compute and cache the meaning of a token, given the number of its tag."""
         if len(self._known) >= _MOST:
             self._known.clear()
         meaning = self._known[token.orth, tag] = self._found(token, tag)
         return meaning
 
     def in_context(self, doc: Doc, tags: Iterable[int]) -> list[Word]:
-        """Return the words of a sentence in which neighbours may matter."""
+        """Return the words of a sentence in which a lemma may depend on neighbours."""
         for token, tag in zip(doc, tags, strict=True):
             token.tag_ = self._tags[tag]
         return [
@@ -102,9 +102,9 @@ class Meanings:
 
 
 def named_in(patterns: Iterable[Any]) -> re.Pattern[str]:
-    """Return what matches the lower-case words that a ruler's patterns name, and white space.
+    """Return a regex for the lower-case words that a ruler's patterns name, and white space.
 
-    It matches every word if a pattern asks for more than is understood here.
+    It matches every word if a pattern tests something that is not understood here.
     """
     texts, others = set(), [r"\s+"]
     for token in (token for one in patterns for pattern in one["patterns"] for token in pattern):

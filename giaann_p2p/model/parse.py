@@ -26,7 +26,7 @@ from giaann_p2p.model.workers import in_processes
 
 _CHUNKS_AT_ONCE = 8
 _MOST_CHARACTERS = 1 << 20
-"""The number of characters at which a chunk of `CHUNK` sentences or more ends, so that it fits into
+"""With this many characters a chunk ends as soon as it has `CHUNK` sentences, so that it fits into
 a message."""
 T = TypeVar("T")
 
@@ -35,13 +35,13 @@ _NOT_TEXT = re.compile(r"[\ufdd0-\ufdef\ufffe\uffff]")
 CONTROL = re.compile(r"[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f]")
 """Control characters, except white space: they are read as spaces."""
 _DOUBTFUL = re.compile(CONTROL.pattern[:-1] + r"\ufffd]")
-"""Those, and what stands for undecodable bytes."""
+"""Control characters, and the replacement for undecodable bytes."""
 _MOST_DOUBTFUL = 8
-"""One character in so many may be doubtful, as in web texts; text in UTF-16 has one in two."""
+"""One character in this many may be doubtful, as in web texts; UTF-16 has one in two."""
 
 
 class Reason(StrEnum):
-    """The reason why a sentence was skipped; or CLEANED or CROPPED, which was not skipped."""
+    """Why a sentence was skipped; a CLEANED or CROPPED one was learned, but not as it stood."""
 
     TOO_SHORT = "too short"
     TOO_LONG = "too long"
@@ -101,7 +101,7 @@ class PromptSentence(NamedTuple):
 
 
 class Parser:
-    """Parses sentences in this process; PipelineError unless pipeline and word lists match."""
+    """Parses sentences in this process; PipelineError without the spec's pipeline and lists."""
 
     def __init__(self, spec: ModelSpec, device: str | torch.device = "cpu") -> None:
         lexicon.require(spec)
@@ -186,9 +186,9 @@ class Parser:
         return tokens
 
     def _alone(self, text: str) -> list[Word] | None:
-        """Return the words of a sentence that nothing read before it can have spoiled.
+        """Return the words of a sentence, read independently of everything before it.
 
-        None if they cannot be told apart even so (see `word_memory`).
+        None if the pipeline confuses words even so (see `word_memory`).
         """
         with self._memory.alone() as nlp:
             doc = tokenized(text, nlp)
@@ -232,7 +232,7 @@ def max_chars(spec: ModelSpec) -> int:
 
 
 def chunks(sentences: Iterable[Sentence], size: int = CHUNK) -> Iterator[list[Sentence]]:
-    """Group a stream of sentences into chunks of `size`, or of fewer that are very long."""
+    """Group a stream of sentences into chunks of `size`, or of fewer if they are very long."""
     chunk, characters = list[Sentence](), 0
     for sentence in sentences:
         chunk.append(sentence)
@@ -267,7 +267,7 @@ def groups(items: Iterable[T], size: int) -> Iterator[list[T]]:
 
 @cache
 def _worker_parser(spec: ModelSpec) -> Parser:
-    torch.set_num_threads(1)  # there are as many processes as there is work for
+    torch.set_num_threads(1)  # the processes themselves run in parallel
     return Parser(spec)
 
 

@@ -1,7 +1,7 @@
 """Profiles: what turns text into sequences, sequences into deltas, and rows into choices.
 
-A spec names its profile. Whoever learns texts or answers prompts asks `profiles.profile_of` for it,
-and knows only this interface; stores know deltas and rows, and no profile at all.
+A spec names its profile. Code that learns texts or answers prompts gets it from
+`profiles.profile_of`, and knows only this interface; stores know deltas and rows, but no profile.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -19,18 +19,18 @@ from giaann_p2p.model.said import AnyToken, Stopped
 from giaann_p2p.model.text import Sentence
 
 MOST_BYTES = 1 << 32
-"""The memory that the answers of a process may take together, in bytes, unless told otherwise."""
+"""The default bound on the memory of all answers of a process, in bytes."""
 Prompt = TypeVar("Prompt")
 """A parsed prompt."""
 Heard = TypeVar("Heard", contravariant=True)
-"""The same, for those who only take it."""
+"""A parsed prompt, for an interface that only receives it."""
 
 
 class Learned(NamedTuple):
-    """What one chunk of texts comes to."""
+    """The result of learning one chunk of texts."""
 
     sentences: int
-    """The number of texts in the chunk: sentences, or several sentences each."""
+    """The number of texts in the chunk; a text is a sentence, or in `subwords` several."""
     sequences: int
     skips: Skips
     delta: Delta
@@ -42,7 +42,7 @@ class Continuing(Protocol[Heard]):
     completion: str
     """The missing rest of the prompt's last word."""
     unknown: list[str]
-    """What of the prompt was never learned."""
+    """The parts of the prompt that were never learned."""
     stopped: Stopped | None
     """The reason why the answer has ended; None until then."""
 
@@ -60,11 +60,11 @@ class Continuing(Protocol[Heard]):
         ...
 
     def prefetch(self, wanted: bool) -> None:
-        """Have the next token come with guesses for `foreseen`, or not."""
+        """Set whether to make guesses for `foreseen` with the next token."""
         ...
 
     def foreseen(self, most: int) -> list[Neuron]:
-        """Return neurons whose rows may be needed soon: `most` for each token further on."""
+        """Return neurons whose rows may be needed soon: at most `most` for each token ahead."""
         ...
 
     def close(self) -> None:
@@ -82,7 +82,7 @@ class Measure(msgspec.Struct, frozen=True, kw_only=True):
     readout: str | None = None
     """The read-out, in a profile that has several; None: its default."""
     bits: bool = False
-    """Whether to measure how many bits the text takes, too, in a profile that can."""
+    """Whether to measure the bits that the text takes, too, in a profile that supports it."""
 
 
 class Scoring(NamedTuple):
@@ -134,7 +134,7 @@ class Profile(Protocol[Prompt]):
 
     @property
     def unit(self) -> str:
-        """What becomes a sequence, in the plural."""
+        """The name of what becomes a sequence, in the plural: `sentences` or `texts`."""
         ...
 
     @property
@@ -147,7 +147,7 @@ class Profile(Protocol[Prompt]):
         ...
 
     def warm_up(self) -> None:
-        """Load what is slow to load; PipelineError without it, or if it is not the spec's."""
+        """Load the parts that load slowly; PipelineError if one is missing or not the spec's."""
         ...
 
     def learn(self, chunk: list[Sentence]) -> Learned:
@@ -155,7 +155,7 @@ class Profile(Protocol[Prompt]):
         ...
 
     def learned(self, chunks: Iterable[list[Sentence]], workers: int) -> Iterator[Learned]:
-        """Learn chunks of texts, in order; they are parsed by so many processes."""
+        """Learn chunks of texts, in order, parsing them in this many processes."""
         ...
 
     def halves(self, text: Sentence, words: int) -> Halves | None:
@@ -163,7 +163,7 @@ class Profile(Protocol[Prompt]):
         ...
 
     def occurrences(self, rows: Rows, counted: int) -> int:
-        """Return how many tokens were learned, given the sum of all neurons' occurrences."""
+        """Return how many tokens were learned; `counted` is the sum of all neurons' occurrences."""
         ...
 
     def parsed(self, prompts: Sequence[str]) -> list[Prompt]:
@@ -171,7 +171,7 @@ class Profile(Protocol[Prompt]):
         ...
 
     def minds(self, most_bytes: int = MOST_BYTES) -> Minds[Prompt]:
-        """Return what all answers of a process are to share."""
+        """Return what all answers of a process share."""
         ...
 
 

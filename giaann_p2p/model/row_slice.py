@@ -2,7 +2,7 @@
 
 A frequent word's row grows with the model, and so outgrows any message. Then it is read in slices:
 targets are divided in halves by a bit of their hash, as often as it takes. The slices of a row may
-be from different moments, as different rows of an answer may be.
+be read at different moments, and so may the rows of an answer.
 """
 
 from collections.abc import Sequence
@@ -30,7 +30,7 @@ class RowSlice(NamedTuple):
 
     @property
     def halves(self) -> "tuple[RowSlice, RowSlice]":
-        """The two slices that have its targets together."""
+        """The two slices that together have its targets."""
         number = 2 * self.number
         return RowSlice(self.halvings + 1, number), RowSlice(self.halvings + 1, number + 1)
 
@@ -48,9 +48,9 @@ EVERYTHING = RowSlice(0, 0)
 
 
 def whole(slices: Sequence[Row | None]) -> Row | None:
-    """Return the row of which these are all slices; None if all are.
+    """Join all slices of a row; None if every slice is None.
 
-    A slice is None, too, if its row was not known yet at its moment.
+    A slice is None if the row was still unknown when it was read.
     """
     found = [row for row in slices if row is not None]
     if len(found) < 2:

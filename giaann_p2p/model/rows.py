@@ -85,7 +85,7 @@ class Row:
     """The same neurons as numbers, if the holder is on this machine."""
 
     def same(self, other: "Row") -> bool:
-        """Return whether both rows say the same, in the same order."""
+        """Return whether both rows have the same content, in the same order."""
         if self is other:
             return True
         return self.count == other.count and all(
@@ -112,9 +112,9 @@ def empty_row(neuron: Neuron, name: Name) -> Row:
 
 
 class Question(NamedTuple):
-    """The neurons whose rows are requested; with `names_only` a row needs only the right name.
+    """A request for the rows of some neurons; with `names_only`, only their names are needed.
 
-    With `frequent`, these are no neurons, but so many of the most frequent nouns: see `noun_rows`.
+    With `frequent`, it asks for that many of the most frequent nouns instead: see `noun_rows`.
     """
 
     neurons: Sequence[Neuron]
@@ -138,17 +138,17 @@ class Work(ABC):
     @property
     @abstractmethod
     def connections(self) -> int:
-        """The number of connections that are to be considered."""
+        """The number of connections to process."""
 
     @abstractmethod
     def together(self, others: Sequence["Work"]) -> None:
-        """Do it, and the others, too."""
+        """Do this work together with the others."""
 
 
 T = TypeVar("T")
 Answer = list[Row | None]
 Request = Question | Sequence[Work]
-"""What steps wait for: rows, or that some work is done; then the answer is an empty list."""
+"""What steps wait for: rows, or the end of some work, which is answered by an empty list."""
 Steps = Generator[Request, Answer, T]
 
 
@@ -192,7 +192,7 @@ def run(steps: Steps[T], rows: Rows) -> T:
 
 
 def done(works: Sequence[Work]) -> None:
-    """Do some works together."""
+    """Do all the work together."""
     if works:
         works[0].together(works[1:])
 
@@ -200,7 +200,8 @@ def done(works: Sequence[Work]) -> None:
 def abreast(all_steps: Sequence[Steps[T]]) -> Steps[list[T]]:
     """Run several steps side by side: they work together, and ask for rows together.
 
-    While any can work, the others wait with their questions, and so share a larger one.
+    While any of them has work to do, the others hold their questions back, so that more of these
+    are asked as one.
     """
     results: dict[int, T] = {}
     due = {n: advanced(steps, None) for n, steps in enumerate(all_steps)}
@@ -219,7 +220,7 @@ def abreast(all_steps: Sequence[Steps[T]]) -> Steps[list[T]]:
 
 
 def _answers(asked: dict[int, Question]) -> Generator[Request, Answer, dict[int, Answer]]:
-    """Ask the questions that can be asked as one: all that want only names, or all others."""
+    """Ask all questions for whole rows as one; if there are none, all questions for names."""
     names_only = all(question.names_only for question in asked.values())
     asked = {n: question for n, question in asked.items() if question.names_only == names_only}
     if not asked:

@@ -12,7 +12,7 @@ Stopped = Literal["end", "limit"]
 
 
 class Token(NamedTuple):
-    """A word of an answer, with what it rests on, its score and its probability."""
+    """A word of an answer, with its evidence, score and probability."""
 
     text: str
     """The string that the token appends to the text, including the space before it."""
@@ -25,7 +25,7 @@ class Token(NamedTuple):
     candidates: int
     """The number of candidates that the token was chosen from."""
     probability: float
-    """Its share of how often the candidates followed the last word, or of their occurrences."""
+    """Of all times that a candidate followed the last word, or occurred, this one's share."""
 
 
 AnyToken = Token | SubwordToken

@@ -51,7 +51,7 @@ class Sequences:
         """Return some consecutive sequences."""
         first, last, step = part.indices(len(self))
         if step != 1:
-            raise ValueError("a batch of sequences has only consecutive parts")
+            raise ValueError("a batch of sequences can be sliced only with step 1")
         last = max(first, last)
         begin, end = self.starts[first], self.starts[last]
         parts: dict[str, Any] = {name: getattr(self, name)[begin:end] for name in _TOKEN_FIELDS}
@@ -120,7 +120,7 @@ class SequenceBuilder:
 
 
 def joined_names(parts: list[Names]) -> Names:
-    """Merge names; of two texts for one number the smaller wins, in any order of merging."""
+    """Merge names; if a number has two texts, the smaller wins, so the order does not matter."""
     names: Names = {}
     for part in parts:
         shared = names.keys() & part.keys()

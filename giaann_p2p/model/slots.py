@@ -1,8 +1,8 @@
 """Slots: the neurons that a prompt has touched, numbered densely in order of arrival.
 
-A row of a store on this machine tells the store's own numbers of its targets, and then a slot is
-found by indexing an array. Rows that came over a network have none, and neither have neurons that
-were never learned: these are looked up by name, from the first such one on.
+A row of a store on this machine carries the store's own numbers of its targets, so a slot is found
+by indexing an array. Rows from a network carry no numbers, nor do neurons that were never learned:
+these are looked up by name, and once one has come, all slots are kept by name, too.
 """
 
 import numpy as np
@@ -12,7 +12,7 @@ from giaann_p2p.model.rows import Neuron, Row
 from giaann_p2p.model.sequence import Ids, Ints
 
 _GROWTH = 1.5
-"""The factor by which to grow at least, as a store that learns has ever more neurons."""
+"""The least factor by which to grow, because a store that learns has ever more neurons."""
 
 
 class Slots:
@@ -30,7 +30,7 @@ class Slots:
         return self._count
 
     def of(self, row: Row) -> tuple[int, Ints]:
-        """Return the slots of a row's own neuron and of its targets, [k]; new ones get the next."""
+        """Return the slots of a row's own neuron and targets, [k]; a new neuron gets a new slot."""
         numbers = row.numbers
         if numbers is None or self._source not in (None, numbers.source):
             targets = self._by_name(row.target_concept, row.target_feature)
@@ -62,7 +62,7 @@ class Slots:
         return slot
 
     def _own(self, neuron: Neuron) -> int:
-        """Return the slot of one neuron; mostly it has one, as a target of the row before."""
+        """Return the slot of one neuron; it usually has one, as a target of the row before."""
         found = None if self._named is None else self._named.find(*neuron)
         if found is None:
             concept, feature = np.array([neuron], np.uint64).T

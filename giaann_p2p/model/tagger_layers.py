@@ -5,8 +5,8 @@ Each operation is either a sum of whole numbers that no order of addition can ro
 that fuses a multiplication with an addition, and no compiler that does.
 
 What depends on a token alone, whatever its neighbours, is computed once for each type of token, and
-remembered (see `TokenTypes`). A first window is the sum of what three types contribute, so each
-type's contributions are computed once in a batch.
+cached (see `TokenTypes`). A first window is the sum of what three types contribute, so each type's
+contributions are computed once per batch.
 """
 
 from collections.abc import Iterator, Sequence
@@ -33,10 +33,10 @@ Array: TypeAlias = Any
 """An array of numpy, or a tensor of torch: both know the operations that are used here."""
 
 _NORM_BITS = 17
-"""Bits behind the point of what is normalised."""
+"""The fractional bits of a number to be normalised."""
 _FARTHEST = float(1 << 23)
-"""The greatest magnitude of what is normalised, 64: more than ever occurs, and few enough bits that
-96 squares add up exactly."""
+"""The greatest magnitude of a number to be normalised, 64: more than ever occurs, and few enough
+bits that 96 squares add up exactly."""
 _TO_NORM = 0.5 ** (ACTIVATION_BITS + WEIGHT_BITS - _NORM_BITS)
 """A power of two: multiplied by it, weights and biases are no longer whole, but sums stay exact."""
 _EPSILON = 1e-8 * float(1 << 2 * _NORM_BITS)
@@ -48,11 +48,11 @@ _HASH = NumpyOps().hash
 _AT_ONCE = {"cpu": 512}
 """Tokens that are computed together, by type of device: on a CPU they stay in a core's cache."""
 _MANY = 1 << 16
-"""The same on other devices, which want as many as there are."""
+"""The same on other devices, which are faster the more there are."""
 
 
 class TaggerLayers:
-    """The layers on one device: of the types of sentences' tokens they make tags."""
+    """The layers on one device: they turn the types of sentences' tokens into tags."""
 
     def __init__(self, tables: TaggerTables, device: str | torch.device | None = "cpu") -> None:
         """Move the tables to a torch device; None computes with numpy."""
@@ -96,7 +96,7 @@ class TaggerLayers:
         return tags
 
     def logits(self, table: Array, types: Ints, lengths: Sequence[int]) -> Array:
-        """Return what speaks for each tag of each token, [n, tags]: whole numbers."""
+        """Return the score of each tag for each token, [n, tags]: whole numbers."""
         used, places = np.unique(types, return_inverse=True)
         x = self._zeros(1 + len(used), self.width)  # [1 + u, width], row 0 for gaps
         x[1:] = self._float(self._rows(table, used))
@@ -172,7 +172,7 @@ class TaggerLayers:
 
 
 def _blocks(lengths: Sequence[int], most: int) -> Iterator[list[int]]:
-    """Group the lengths of sentences: up to so many tokens in a group, or one longer sentence."""
+    """Group the lengths of sentences: up to `most` tokens in a group, or one longer sentence."""
     group, tokens = list[int](), 0
     for length in lengths:
         if group and tokens + length > most:

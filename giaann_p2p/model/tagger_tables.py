@@ -16,7 +16,7 @@ from spacy.language import Language
 from giaann_p2p.errors import PipelineError
 
 Floats = npt.NDArray[np.float64]
-"""Whole numbers, except where it is said otherwise."""
+"""Whole numbers, unless stated otherwise."""
 
 ACTIVATION_BITS, WEIGHT_BITS = 18, 20
 """Enough that no tag of 900,000 tokens of the King James Bible differs from spaCy's; with 16 and 17
@@ -31,7 +31,7 @@ ATTRIBUTES = ("NORM", "PREFIX", "SUFFIX", "SHAPE", "SPACY", "IS_SPACE")
 """The attributes of a token that its activations depend on, besides its neighbours."""
 _EXACT = float(1 << 53)
 _RULES = b"giaann tagger 1"
-"""The version of the rules in `tagger_layers`: to round otherwise is to be another pipeline."""
+"""The version of the rules in `tagger_layers`: other rounding makes another pipeline."""
 
 
 class Embedding(NamedTuple):
@@ -43,16 +43,16 @@ class Embedding(NamedTuple):
 
 
 class Layer(NamedTuple):
-    """A maxout layer, normalised: of [n, inputs] it makes [n, width]."""
+    """A normalised maxout layer: it turns [n, inputs] into [n, width]."""
 
     weight: Floats
     """Shape [inputs, PIECES * width]: the first pieces of all activations, then the second..."""
     bias: Floats
     """Shape [PIECES * width]."""
     gain: Floats
-    """Shape [width]; not whole. Activations of the norm are multiplied by it,"""
+    """Shape [width], not whole: normalised activations are multiplied by it."""
     shift: Floats
-    """and this is added to them; shape [width], not whole."""
+    """Shape [width], not whole: added to the products."""
 
 
 class TaggerTables(NamedTuple):
@@ -126,7 +126,7 @@ def checked(tables: TaggerTables) -> TaggerTables:
 
 
 def _most(weight: Floats, bias: Floats, inputs: Floats) -> float:
-    """Return the largest sum that inputs of at most these magnitudes can come to."""
+    """Return the largest sum that inputs of at most these magnitudes can yield."""
     return float((np.abs(weight) * inputs[:, None]).sum(axis=0).max() + np.abs(bias).max())
 
 

@@ -3,8 +3,8 @@
 The sentences are those that spaCy's sentencizer finds in the whole document, with newlines read as
 spaces. It runs on blocks of fixed size; the last sentence of a block, which may be unfinished, is
 carried into the next block. Because no token spans white space and the sentencizer looks back only
-to the start of a sentence, a text from a sentence that starts after white space can be split again
-on its own, with the same result.
+to the start of a sentence, the text from any sentence on that starts after white space can be split
+again on its own, with the same result.
 
 Excessive input is truncated early: a word of more than 1,000 characters and a sentence of more than
 `max_chars` are each replaced by a mark (a Unicode noncharacter), and the sentence that contains the
@@ -31,7 +31,7 @@ from giaann_p2p.model.word_memory import tokenized
 BLOCK = 1 << 16
 MAX_WORD = 1000
 _LAST_WORDS = 4 * MAX_WORD
-_MOST_TOLD = 1 << 16
+_MOST_YIELDED = 1 << 16
 LONG_WORD = "\ufdd0"
 LONG_SENTENCE = "\ufdd1"
 
@@ -58,7 +58,7 @@ def text_sentences(text: str, max_chars: int) -> Iterator[Sentence]:
 
 
 def decoded(pieces: Iterable[bytes], name: str) -> Iterator[str]:
-    """Decode UTF-8; invalid bytes become U+FFFD; a sentence with many is skipped later."""
+    """Decode UTF-8; invalid bytes become U+FFFD; a sentence with many of these is skipped later."""
     utf8 = codecs.getincrementaldecoder("utf-8-sig")(errors="replace")
     decoder = io.IncrementalNewlineDecoder(utf8, translate=True)
     start = b""
@@ -105,7 +105,7 @@ class _OpenEnd:
     text: str = ""
     line: int = 1
     """The line on which the text starts."""
-    told: int = 0
+    yielded: int = 0
     """The number of characters at the start of the text that belong to sentences already yielded:
     the text must start after white space, and the open sentence may not."""
     dropped: int = 0
@@ -117,7 +117,7 @@ class _OpenEnd:
         self, whole: str, start: int, sentence: str, max_chars: int
     ) -> Iterator[tuple[str, Sentence]]:
         """Yield a sentence of the text and the space before it, unless it was yielded before."""
-        if start >= self.told:
+        if start >= self.yielded:
             too_long = len(sentence) > max_chars or LONG_SENTENCE in sentence
             text = LONG_SENTENCE if too_long else sentence
             yield self._gap_before(whole, start), Sentence(text, self._line_at(whole, start))
@@ -129,7 +129,7 @@ class _OpenEnd:
         anchor = next(behind_space, last)
         if len(whole) - last > max_chars:  # too long already: its beginning no longer matters
             anchor = last
-        if anchor < last - _MOST_TOLD:  # text made to be slow; the cut is deterministic
+        if anchor < last - _MOST_YIELDED:  # text made to be slow; the cut is deterministic
             anchor = last
         line, text = self._line_at(whole, anchor), whole[anchor:]
         gap = self._gap_before(whole, anchor)
@@ -169,7 +169,7 @@ def _blocks(pieces: Iterable[str]) -> Iterator[str]:
 def _split(text: str) -> list[tuple[int, str]]:
     """Split into sentences, each with its offset, without the white space before it.
 
-    A text whose words cannot be told apart (see `word_memory`) is one sentence.
+    A text whose words spaCy always confuses (see `word_memory`) is one sentence.
     """
     text, words = text.replace("\n", " "), english.tokenizer()
     with words.open() as nlp:

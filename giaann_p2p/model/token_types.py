@@ -1,4 +1,4 @@
-"""The types of tokens that were met: what the tagger computes of a token alone is computed once."""
+"""The types of tokens met so far: what the tagger computes from a token alone is computed once."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ MOST = 1 << 16
 """The most types that are remembered, at some 600 bytes each; then all are forgotten."""
 _COLUMNS: list[int | str] = ["ORTH", "IDX", *ATTRIBUTES]
 _ORTH, _NORM, _SPACE_AFTER = (_COLUMNS.index(name) for name in ("ORTH", "NORM", "SPACY"))
-"""What tells types apart: all other attributes follow from a token's text."""
+"""The columns that distinguish types: all other attributes follow from a token's text."""
 
 Tokens = npt.NDArray[np.uint64]
 """Shape [n, 8]: of each token the hash of its text, its offset, and what the tagger reads."""
@@ -34,7 +34,7 @@ class TokenTypes:
     def of(self, tokens: Tokens) -> tuple[Any, Ints]:
         """Return the table of all types' activations, and each token's row in it.
 
-        Both are void after the next call.
+        The next call invalidates both.
         """
         columns = (tokens[:, at].tolist() for at in (_ORTH, _NORM, _SPACE_AFTER))
         types = list(zip(*columns, strict=True))

@@ -1,7 +1,7 @@
 """The differences between profiles that matter to code that neither learns nor answers.
 
-Storage peers, the gateway and commands ask here, so they know no profile by its name. A profile
-itself is not needed for it, which has a parser and takes seconds to load.
+Storage peers, the gateway and commands ask here, so they need no profile's name, nor the profile
+itself, which has a parser and takes seconds to load.
 """
 
 from collections.abc import Callable
@@ -17,7 +17,7 @@ class Traits(Protocol):
 
     @property
     def draws(self) -> bool:
-        """Whether an answer can be drawn by probability, and not only be the best one."""
+        """Whether answers can be drawn by probability; else only the best one is given."""
         ...
 
     @property
@@ -26,11 +26,11 @@ class Traits(Protocol):
         ...
 
     def most_neurons(self, tokens: int) -> int:
-        """Return how many neurons so many tokens come to at most."""
+        """Return the most neurons that this many tokens make."""
         ...
 
     def most_pairs(self, spec: ModelSpec) -> int:
-        """Return how many connections a token adds at most."""
+        """Return the most connections that a token adds."""
         ...
 
     def column_names(self, noun: str, spec: ModelSpec) -> list[str]:
@@ -38,14 +38,14 @@ class Traits(Protocol):
         ...
 
     def counter(self) -> Callable[[str], int]:
-        """Return what counts a text's tokens."""
+        """Return a function that counts a text's tokens."""
         ...
 
     def reads_with(self, spec: ModelSpec) -> str:
-        """Return what a model reads with, besides its pipeline."""
+        """Name what determines how a model reads, besides its pipeline."""
         ...
 
 
 def traits_of(profile: str) -> Traits:
-    """Return the traits of a profile, by the name that specs have."""
+    """Return the traits of a profile, given its name in specs."""
     return SubwordsTraits() if profile == "subwords" else WordsTraits()

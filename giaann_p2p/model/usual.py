@@ -1,7 +1,8 @@
-"""The model that a new brain or a new swarm has, unless another one is asked for.
+"""The default model of a new brain or a new swarm.
 
 It reads subwords: such a model always has an answer, says how probable it is, and predicts text
-that it has not learned. One that reads words recites better, and takes three times the connections.
+that it has not learned. A model that reads words recites better, but takes three times the
+connections.
 """
 
 from giaann_p2p.errors import UsageError
@@ -16,8 +17,8 @@ def new_spec(
     seed_tokens: int | None = None,
     column_segments: int | None = None,
 ) -> ModelSpec:
-    """Return the spec of a new model; what is None is as usual."""
-    from giaann_p2p.model.subwords.spec import subword_spec  # imports numpy, and commands are quick
+    """Return the spec of a new model; None means the default."""
+    from giaann_p2p.model.subwords.spec import subword_spec  # imports numpy, which is slow
 
     profile = profile or USUAL_PROFILE
     check_column_segments(profile, column_segments)
@@ -28,7 +29,7 @@ def new_spec(
 
 
 def check_column_segments(profile: str, column_segments: int | None) -> None:
-    """Raise UsageError if a number of column segments is given that cannot be chosen."""
+    """Raise UsageError if column segments are given to a profile that derives their number."""
     if profile == WORDS and column_segments is not None:
         raise UsageError(
             "column segments are an option of the profile subwords; a model of words always has "

@@ -1,16 +1,16 @@
 """A bound on the words that spaCy remembers, and a guard against words that it confuses.
 
-spaCy keeps all that it knows of each word that it ever met, some 500 bytes, and how it cut each
-piece of text between spaces; it reads what it knows many times as fast. So it may remember nearly
-all words of a language. When there are more, the pipeline is loaded anew, and begins with none.
-(With spaCy's own memory zones, which forget words at their end, it does not remember pieces.)
+spaCy caches all that it knows of each word that it ever met, some 500 bytes, and how it cut each
+piece of text between spaces; it reads known pieces many times as fast. So the cache may hold nearly
+all words of a language. When there are more, the pipeline is loaded anew, with an empty cache. (In
+spaCy's own memory zones, which forget words at their end, it does not cache pieces.)
 
-spaCy knows a word by a hash of 64 bits, and anybody can make up a word with the hash of another
-one. Of two such words it takes the second for the first. So what a text reads as would depend on
-all that was read before it, and a stranger's word could spoil another one for a worker. But a text
-that is confused does not read as itself. It is read again alone, by a copy of the pipeline that
-forgets each text's words at its end. The words that even this copy confuses, in one text or with
-one of its own, are the same on every peer.
+spaCy identifies a word by a hash of 64 bits, and anybody can construct a word with the hash of
+another one. It takes the second of two such words for the first. So the tokens of a text would
+depend on all that was read before it, and a stranger's word could spoil another one for a worker.
+But the tokens of a confused text do not spell it, so it is read again alone, by a copy of the
+pipeline that forgets each text's words at its end. The words that even this copy confuses, in one
+text or with one of its own, are the same on every peer.
 """
 
 import threading
@@ -25,9 +25,9 @@ _MOST_WORDS = 1 << 16
 
 
 class WordMemory:
-    """One pipeline, or a new one like it when it has met too many words; thread-safe.
+    """One pipeline, which is loaded anew when it has met too many words; thread-safe.
 
-    `long_texts`: it is given texts of many sentences (see `PieceByPiece`).
+    `long_texts`: it reads texts of many sentences (see `PieceByPiece`).
     """
 
     def __init__(self, load: Callable[[], Language], long_texts: bool = False) -> None:
@@ -40,7 +40,7 @@ class WordMemory:
 
     @property
     def words(self) -> int:
-        """The number of words met since the pipeline was loaded, and of their prefixes and such."""
+        """The number of words met since the pipeline was loaded, with their prefixes etc."""
         return len(self._nlp.vocab.strings) - self._first
 
     @contextmanager
@@ -53,7 +53,7 @@ class WordMemory:
 
     @contextmanager
     def alone(self) -> Iterator[Language]:
-        """Yield a copy of the pipeline that forgets in the end what it met meanwhile."""
+        """Yield a copy of the pipeline that at the end forgets all words met meanwhile."""
         with self._lock:
             if self._forgetful is None:  # so far no text was confused
                 self._forgetful = self._load()
@@ -71,8 +71,8 @@ class WordMemory:
 class PieceByPiece:
     """A tokenizer for long texts that remembers how it cut each piece of text between spaces.
 
-    Of a text, spaCy's remembers only the pieces before the first exception (`don't`, `''`). So new
-    pieces are given to it before the text: those without exceptions together, others one by one.
+    In a text, spaCy's own remembers only the pieces before the first exception (`don't`, `''`). So
+    it reads new pieces before the text: those without exceptions together, others one by one.
     """
 
     def __init__(self, tokenizer: Any) -> None:  # noqa: ANN401  (spaCy's)
@@ -95,10 +95,10 @@ class PieceByPiece:
 
 
 def tokenized(text: str, nlp: Language) -> Doc | None:
-    """Return the tokens of a text, as the text has them; None if the pipeline confuses a word."""
+    """Return the tokens of a text; None if the pipeline confuses a word."""
     try:
         doc = nlp.make_doc(text)
-    except SystemError:  # spaCy takes the hash 0 of a word for an error, and finds none
+    except SystemError:  # spaCy takes a word's hash of 0 for an error, and finds none
         return None
     return doc if doc.text == text and _ends_with(doc, text) else None
 

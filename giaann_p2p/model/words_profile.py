@@ -57,7 +57,7 @@ class WordsProfile:
         return self._learned(parsed)
 
     def learned(self, chunks: Iterable[list[Sentence]], workers: int) -> Iterator[Learned]:
-        """Learn chunks of sentences, in order; they are parsed by so many processes."""
+        """Learn chunks of sentences, in order, parsing them in this many processes."""
         return map(self._learned, parse_chunks(chunks, self._spec, workers))
 
     def halves(self, text: Sentence, words: int) -> Halves | None:
@@ -114,11 +114,11 @@ class WordsMinds:
     def evaluation(self, measure: Measure) -> "WordsEvaluation":
         """Return an evaluation with these options."""
         if measure.readout is not None:
-            raise UsageError("the profile words has no read-outs to choose from: leave it out")
+            raise UsageError("the profile words has no read-outs: leave the read-out out")
         if measure.bits:
             raise UsageError(
-                "the profile words has no probabilities for words that it does not expect, so a"
-                " text takes no bits"
+                "the profile words has no probabilities for words that it does not expect, so the"
+                " bits of a text cannot be measured"
             )
         chosen = timings(measure.timing)
         minds = [Mind(self.batch, chosen, measure.variant) for _ in range(_ABREAST)]

@@ -15,12 +15,12 @@ class WordsTraits:
     blocks = 1
 
     def most_neurons(self, tokens: int) -> int:
-        """Return how many neurons so many tokens come to: one each."""
+        """Return the most neurons that this many tokens make: one each."""
         return tokens
 
     def most_pairs(self, spec: ModelSpec) -> int:
-        """Return how many connections a token adds: with each other token of its sentence at most
-        two, one in a column segment and one in a feature segment, which two tokens share."""
+        """Return the most connections that a token adds: up to two with each other token of its
+        sentence, in a column segment and a feature segment, which the two tokens share."""
         return spec.max_tokens - 1
 
     def column_names(self, noun: str, _spec: ModelSpec) -> list[str]:
@@ -28,10 +28,10 @@ class WordsTraits:
         return ["_".join(noun.lower().split())]
 
     def counter(self) -> Callable[[str], int]:
-        """Return what counts a text's tokens, roughly: only compute peers load the parser, so words
-        and punctuation marks are counted."""
+        """Return a function that counts a text's words and punctuation marks, roughly its tokens:
+        only compute peers load the parser."""
         return lambda text: sum(1 for _ in _TOKEN.finditer(text))
 
     def reads_with(self, spec: ModelSpec) -> str:
-        """Return what a model reads with, besides its pipeline."""
+        """Name what determines how a model reads, besides its pipeline."""
         return f"lexicon {spec.lexicon}"

@@ -82,8 +82,8 @@ class _Worker(Generic[Given, Made]):
 
 def _death() -> WorkerError:
     return WorkerError(
-        "a parsing process died, perhaps for want of memory; what was learned until then is kept: "
-        "go on with fewer processes (--workers 1)"
+        "a parsing process died, perhaps out of memory; what was learned until then is kept: "
+        "continue with fewer processes (--workers 1)"
     )
 
 

@@ -82,7 +82,7 @@ def test_a_brain_without_what_prompts_need_says_how_to_make_one_with_it(
     assert giaann(*prompt, new).stdout == "Anarchism is a political philosophy and\n"
     refused = giaann("solo", "eval", DATA / "quick.txt", "--db", kept)
     assert (refused.returncode, refused.stdout) == (2, "")
-    assert "take the read-out lif-test" in refused.stderr
+    assert "use the read-out lif-test" in refused.stderr
 
 
 def test_what_cannot_be_imported_leaves_no_brain(

@@ -147,7 +147,7 @@ def test_all_minds_share_one_bound_on_memory() -> None:
         minds[-1].hear(row_of(ROWS, WORDS[0]))
         run(best(minds[-1]), ROWS)
 
-    with pytest.raises(NoMemory, match="the 300,000 bytes for all prompts are taken"):
+    with pytest.raises(NoMemory, match="the 300,000 bytes for all prompts are in use"):
         list(map(begin, range(100)))
     assert 1 < len(minds) < 100
     assert batch.nbytes <= 300_000

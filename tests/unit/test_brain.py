@@ -308,7 +308,7 @@ def test_connections_are_told_by_name() -> None:
 
 def test_what_is_neither_text_nor_file_is_the_callers_fault() -> None:
     for wrong in (5, None, b"Bees make honey."):
-        with pytest.raises(UsageError, match="a text is a str"):
+        with pytest.raises(UsageError, match="a text must be a str"):
             Brain(ModelSpec()).train(wrong)  # type: ignore[arg-type]
 
 

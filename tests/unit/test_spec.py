@@ -157,5 +157,5 @@ def test_a_broken_rule_of_subwords_is_named(changes: dict[str, int], rule: str) 
         subword_spec(**changes)  # type: ignore[arg-type]
     with pytest.raises(SpecError, match=r"^sentences must be 1 to 100; it is 0$"):
         Subwords(tokeniser="", sentences=0)
-    with pytest.raises(SpecError, match="this is of words"):
+    with pytest.raises(SpecError, match="not words"):
         of_subwords(ModelSpec())

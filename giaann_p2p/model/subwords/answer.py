@@ -1,12 +1,12 @@
 """Continues a prompt, token by token, from what the profile "subwords" has learned.
 
-Every token of the prompt gets its column from the parse, as long as a noun of the prompt names it.
-Behind the last delimiter a coming noun may claim the tokens: such a token belongs to the neuron
-that the own rows before it lead to most often, and without one to no known column. A chosen token's
+The parse gives each token of the prompt its column, if a noun of the prompt names that column.
+Behind the last delimiter, a noun still to come may claim the tokens: such a token belongs to the
+neuron to which the own rows before it lead most often, or else to no known column. A chosen token's
 column is found in the same way; without one, it is the column of the token before.
 
-An answer is never empty, if anything was learned. After its first token it ends where the learned
-texts ended: behind a neuron that nothing ever followed, or where there is no evidence at all.
+Once anything was learned, no answer is empty. After its first token, an answer ends where the
+learned texts ended: behind a neuron that nothing ever followed, or where there is no evidence.
 """
 
 import codecs
@@ -69,7 +69,7 @@ class TokenContinuation:
         for neuron in said:
             place = self._evidence.place_of(neuron)
             if place is None:
-                raise PromptError("it cannot go on from what is no token")
+                raise PromptError("the answer cannot be continued: one of its neurons is no token")
             self._take(place)
 
     def next(self) -> Steps[SubwordToken | None]:
@@ -89,16 +89,16 @@ class TokenContinuation:
         place = place_of(self._evidence, choice.token, last)
         if place is None:
             place = Place(choice.token, last[0].home if last else None)
-        return self._told(choice, place, self._take(place))
+        return self._token(choice, place, self._take(place))
 
     def prefetch(self, wanted: bool) -> None:
-        """Do nothing: guesses cost nothing but their rows."""
+        """Do nothing: guesses cost only the reading of their rows."""
 
     def foreseen(self, most: int) -> list[Neuron]:
         """Return neurons whose rows may be needed soon.
 
-        They are what most often followed the tokens before the last, at the distances of those to
-        come; the row of the last one is not at hand yet.
+        These are the neurons that most often followed the tokens before the last, at the distances
+        of the coming tokens; the row of the last token is not at hand yet.
         """
         evidence, found = self._evidence, dict[Neuron, None]()
         before = [evidence.at_hand(evidence.own(place)) for place in self._last[1:]]
@@ -128,7 +128,7 @@ class TokenContinuation:
         return self._read[-DISTANCES:][::-1]
 
     def _placed(self, number: int) -> Steps[Place | None]:
-        """Return the neuron of a token that the tokens read so far lead to; None without one."""
+        """Return the token's neuron to which the tokens read so far lead; None without one."""
         yield from self._evidence.need(needed(self._evidence, self._last))
         return place_of(self._evidence, number, self._last)
 
@@ -138,7 +138,7 @@ class TokenContinuation:
         return own is not None and own.row.count > 0 and not own.counts(1).total
 
     def _take(self, place: Place) -> str:
-        """Go on with a token, and return the text that it adds."""
+        """Append a token to the answer, and return the text that it adds."""
         self._read.append(place)
         self._left, self._said = self._left - 1, self._said + 1
         self._numbers.append(place.token)
@@ -148,11 +148,11 @@ class TokenContinuation:
         return text
 
     def _stops(self, choice: TokenChoice) -> bool:
-        """Return whether the answer would contain a text at which it is to stop."""
+        """Return whether the answer with this choice would contain a stop text."""
         added = self._evidence.known.bytes[choice.token].decode(errors="replace")
         return any(stop in self._text + added for stop in self._sampling.stop)
 
-    def _told(self, choice: TokenChoice, place: Place, text: str) -> SubwordToken:
+    def _token(self, choice: TokenChoice, place: Place, text: str) -> SubwordToken:
         known = self._evidence.known
         name = Name(
             ANY_NAME if place.home is None else known.names[place.home],
@@ -171,7 +171,7 @@ class TokenContinuation:
 
 
 def prompt_tokens(prompt: str, parser: TextParser, spec: ModelSpec) -> list[Token]:
-    """Return the tokens of a prompt's last sentences, as many as a sequence has."""
+    """Return the tokens of as many of a prompt's last sentences as a sequence may have."""
     pieces = decoded([prompt.replace("\0", "").encode("utf-8", "surrogatepass")], "the prompt")
     found = list(spaced_sentences(pieces, MAX_CHARS))[-of_subwords(spec).sentences :]
     text = "".join(gap + sentence.text for gap, sentence in found)
@@ -182,7 +182,7 @@ def prompt_tokens(prompt: str, parser: TextParser, spec: ModelSpec) -> list[Toke
 
 
 def sure_places(tokens: Sequence[Token]) -> list[Place]:
-    """Return the first tokens, up to where a coming noun may claim them, with their columns."""
+    """Return the first tokens with their columns, up to those that a later noun may still claim."""
     nouns = concepts(tokens)
     if not nouns:
         return []

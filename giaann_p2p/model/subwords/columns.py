@@ -2,7 +2,7 @@
 
 The rules, in the order in which they apply:
 
-1. A noun token whose predecessor is none is a concept; the other tokens of the noun are features.
+1. A noun token that follows no other noun token is a concept; the noun's other tokens are features.
 2. A token is a deterministic delimiter by its part of speech or its text. Some others may be
    delimiters: such a candidate is a probabilistic one if the nearest nouns on its left and right
    have no deterministic delimiter between them, and no earlier candidate. A concept is never one.
@@ -64,9 +64,9 @@ def columns(concepts: Sequence[int], delimiters: Sequence[Delimiter]) -> list[in
 
 
 def named_until(concepts: Sequence[int], delimiters: Sequence[Delimiter]) -> int:
-    """Return where the last column ends for sure: behind it, a coming noun may claim the tokens.
+    """Return the position from which on a later noun may still claim the tokens.
 
-    That is right after its concept's first delimiter, or candidate for one.
+    It is right after the first delimiter, or candidate for one, behind the last concept.
     """
     later = range(concepts[-1] + 1, len(delimiters))
     return next((at + 1 for at in later if delimiters[at]), len(delimiters))

@@ -9,7 +9,7 @@ from giaann_p2p.model.sequence import Ints
 from giaann_p2p.model.subwords.spec import DISTANCES
 
 TOKENS = 1 << 18
-"""More than there are tokens: a distance and three tokens make one number of 57 bits."""
+"""A power of two above the number of tokens: a distance and three tokens make 57 bits."""
 _STARTS = np.arange(1, DISTANCES + 2) * TOKENS
 _LOW_BITS = 16
 
@@ -29,7 +29,7 @@ NOTHING = Counts(np.empty(0, np.int64), np.empty(0, np.int64), 0)
 
 
 class Tally(NamedTuple):
-    """How often tokens followed a row's neuron at all distances: each step is done once for all."""
+    """How often tokens followed a row's neuron at all distances, computed together."""
 
     key: Ints
     """Shape [m]: distance * TOKENS + token, ascending and distinct."""
@@ -54,7 +54,7 @@ class Tally(NamedTuple):
         return self.starts[distance] - self.starts[distance - 1]
 
     def of(self, key: Ints) -> Ints:
-        """Return how often tokens followed at distances."""
+        """Return how often each key's token followed at its distance; 0 if it never did."""
         if not len(self.key):
             return np.zeros(len(key), np.int64)
         at = self.key.searchsorted(key)
@@ -94,11 +94,11 @@ def _order(key: Ints) -> Ints:
 
 
 def common(one: Ints, other: Ints) -> tuple[Ints, Ints]:
-    """Return where the numbers are that both have: in the one, and in the other.
+    """Return the positions of the numbers that both arrays have: in `one`, and in `other`.
 
-    Both ascend, and are distinct.
+    The numbers of each array ascend and are distinct.
     """
-    if len(other) < len(one):  # look up the fewer ones
+    if len(other) < len(one):  # look up the shorter array's
         at = one.searchsorted(other)
         hits = np.flatnonzero(one.take(at, mode="clip") == other)
         return at[hits], hits

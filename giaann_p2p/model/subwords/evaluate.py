@@ -4,8 +4,8 @@ Each text's first S tokens are the seed. Each further token is predicted, and th
 token is heard (feed `true`) or the predicted one (`own`). A token belongs to a column whose noun
 may come later, and nobody who predicts can know that noun. So there are three measures:
 
-- *Columns given*: each own row counts. This compares with the public reference, and with no other
-  kind of model.
+- *Columns given*: each own row counts. Comparable with the public reference, not with other kinds
+  of models.
 - *Causal*: the own row of a token counts only if its column's noun lies before the position to
   predict. It still knows a little too much, because the whole text decided where columns end.
 - *Strict*: the own row of a token counts only if its column's noun is that token or lies before it,
@@ -155,11 +155,11 @@ class TokenEvaluation:
         readout = _readout(measure)
         if readout is Readout.MIX and not of_subwords(spec).any_column:
             raise UsageError(
-                "this brain has no rows that ignore columns, which mix needs; take the read-out "
+                "this brain has no rows that ignore columns, which mix needs; use the read-out "
                 "lif-test, or lif-train for a text that it learned"
             )
         if measure.bits and (readout is not Readout.MIX or measure.feed is not Feed.TRUE):
-            raise UsageError("bits are of the read-out mix, with the true tokens fed")
+            raise UsageError("bits can be measured only with the read-out mix and the feed true")
         self._lif = _lif(self._evidence, readout)
         self._known: dict[tuple[Place, ...], Candidates | None] = {}
         self._bits: dict[tuple[tuple[Place, ...], int], float] = {}
@@ -212,9 +212,9 @@ class TokenEvaluation:
         self.score.bits_strict = _sum(self.score.bits_strict, strict.bits)
 
     def _known_from(self, named_at: Sequence[int]) -> list[int]:
-        """Return from which position to predict on the column of each token is known.
+        """Return for each token the first position to predict at which its column is known.
 
-        With its own tokens, nouns of the text behind the seed are never heard.
+        With feed `own`, the text's nouns behind the seed are never heard.
         """
         last = self._measure.seed_tokens if self._measure.feed is Feed.OWN else len(named_at)
         return [at + 1 if at < last else len(named_at) for at in named_at]
@@ -232,7 +232,7 @@ class TokenEvaluation:
             ]
             yield from self._evidence.need(needed(self._evidence, last))
             found, place = self._candidates(last), None
-            if found and (own or score is self.score):  # the others count no neurons
+            if found and (own or score is self.score):  # the other scores count no neurons
                 place = place_of(self._evidence, found.best, last)
             if found is None and own:
                 score.unreached += len(places) - at
@@ -248,14 +248,14 @@ class TokenEvaluation:
                 read.append((places[at], known_from[at]))
 
     def _candidates(self, last: Sequence[Place]) -> Candidates | None:
-        """Return the candidates; at most positions they are the same by all measures."""
+        """Return the candidates, cached: at most positions all measures have the same ones."""
         key = tuple(last)
         if key not in self._known:
             self._known[key] = candidates_after(self._evidence, last)
         return self._known[key]
 
     def _bits_of(self, last: Sequence[Place], token: int) -> float:
-        """Return the bits that a token takes, like the candidates."""
+        """Return the bits that a token takes, cached like the candidates."""
         key = tuple(last), token
         if key not in self._bits:
             self._bits[key] = -log_probability(self._evidence, last, token) / log(2)
@@ -299,9 +299,9 @@ def _count(found: Candidates | None, place: Place | None, target: Place, score: 
 
 
 def _surely_known_from(sequence: TokenSequences) -> list[int]:
-    """Return from which position to predict on each column is known by the strict measure.
+    """Return for each token the first position at which the strict measure knows its column.
 
-    That is the next position, or never, if the column's noun lies behind the token or a delimiter
+    That is the next position; or none, if the column's noun lies behind the token or a delimiter
     came between them.
     """
     named_at, kinds = sequence.named_at.tolist(), sequence.delimiter.tolist()
@@ -328,7 +328,7 @@ def _readout(measure: Measure) -> Readout:
         readout = Readout(measure.readout or Readout.MIX)
     except ValueError:
         names = ", ".join(Readout)
-        raise UsageError(f"no read-out {measure.readout!r}; there are {names}") from None
+        raise UsageError(f"no read-out is named {measure.readout!r}; choose from {names}") from None
     if measure.timing != "auto" or measure.variant not in (None, Variant()):
-        raise UsageError("timings and variants are of the profile words; this brain has subwords")
+        raise UsageError("timings and variants need the profile words; this brain has subwords")
     return readout

@@ -1,4 +1,4 @@
-"""The rows that choices depend on: which those are, and those that were read, as counts."""
+"""The rows that choices depend on: which rows they are, and those read so far, as counts."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -17,9 +17,9 @@ from giaann_p2p.model.subwords.tokeniser import tokeniser
 
 _MOST_ROWS = 1 << 14
 _MOST_CONNECTIONS = 1 << 22
-"""The most connections of rows that are kept by default, at some 80 bytes each."""
+"""The most connections in the rows kept by default, at some 80 bytes each."""
 _MOST_READ = 1 << 21
-"""The same for the rows of one answer, which compute peers end if it takes more than 256 MiB."""
+"""The same for the rows of one answer; compute peers end an answer that takes over 256 MiB."""
 CONNECTION_BYTES, _ROW_BYTES = 80, 1024
 """The approximate memory of a connection and of a row, as counts and gains."""
 
@@ -35,9 +35,9 @@ class Place(NamedTuple):
 
 
 class CountedRows:
-    """Rows as counts, shared by all who read the same ones, within a bound on memory.
+    """Rows as counts, shared by all answers, within a bound on memory.
 
-    What was made of a row is found again as long as that row is the same.
+    The counts of a row are used again as long as the row is the same.
     """
 
     def __init__(self, spec: ModelSpec, most_connections: int = _MOST_CONNECTIONS) -> None:
@@ -69,7 +69,7 @@ class CountedRows:
 class Evidence:
     """The rows that were read, as counts. A row is read once, so it does not change meanwhile.
 
-    It keeps rows up to a bound on memory, and then begins anew.
+    It keeps rows up to a bound on memory, and then forgets all of them.
     """
 
     def __init__(self, counted: CountedRows) -> None:
@@ -132,7 +132,7 @@ class Evidence:
         return Neuron(ANY, int(self.known.ids[token]))
 
     def followers(self, neuron: Neuron | None) -> Followers | None:
-        """Return a row that was read; None if there is no such neuron."""
+        """Return a row that was read; None if there is no such neuron or no such row."""
         return None if neuron is None else self._rows[neuron]
 
     @property
@@ -148,7 +148,7 @@ class Evidence:
         return uniform() if everything is None else everything.frequencies
 
     def rows_of(self, last: Sequence[Place]) -> list["Pair"]:
-        """Return the rows of the tokens read last, which were read."""
+        """Return the rows of the last tokens; all of them must have been read."""
         return [self._pairs.get(place) or self._pair(place) for place in last[:DISTANCES]]
 
     def _pair(self, place: Place) -> "Pair":
@@ -158,7 +158,7 @@ class Evidence:
 
 
 class Pair(NamedTuple):
-    """The two rows of a token that was read; None for one that there is not."""
+    """The two rows of a token; None for a row that does not exist."""
 
     own: Followers | None
     """The row of the token in its own column."""

@@ -1,10 +1,10 @@
-"""One row as counts: which tokens followed its neuron at each distance, and what scores gain by it.
+"""One row as counts: which tokens followed its neuron at each distance, and what it adds to scores.
 
-Derived values are cached with the row. The logarithms depend on other rows, too: on the
-frequencies, and those of an own row on the row of its token in any column. They are kept with the
-versions of what they were made of, in one tuple that never changes, so whoever reads it while
-another thread replaces it has the logarithms of one version or of the other, and never uses those
-of a version that it did not ask for.
+Derived values are cached with the row. The logarithms depend on other rows, too: on the frequencies
+and, for an own row, on the row of its token in any column. They are kept together with the versions
+of these in one immutable tuple. So a thread that reads the tuple while another one replaces it gets
+the logarithms of one version or of the other, and never uses those of a version for which it did
+not ask.
 """
 
 from functools import cached_property
@@ -43,7 +43,7 @@ class Targets(NamedTuple):
 
 
 class _Kept(NamedTuple):
-    """The gains at each distance, and the versions of what they were made of."""
+    """The gains at each distance, and the versions of what they were computed from."""
 
     below: object
     frequencies: object
@@ -51,12 +51,12 @@ class _Kept(NamedTuple):
 
 
 class Followers:
-    """One row, as counts; they are made when they are first asked for."""
+    """One row, as counts, which are computed when they are first needed."""
 
     def __init__(self, row: Row, spec: ModelSpec, known: Tokeniser) -> None:
         self.row, self._spec, self._known = row, spec, known
         self.version = object()
-        """Equal only to itself; whoever remembers it does not keep the row in memory."""
+        """Equal only to itself; keeping it does not keep the row in memory."""
         self._kept: _Kept | None = None
 
     def counts(self, distance: int) -> Counts:
@@ -66,9 +66,9 @@ class Followers:
     def gains(self, distance: int, below: "Followers | None", frequencies: Frequencies) -> Gains:
         """Return what the row adds to scores at a distance.
 
-        `below` is the row of the same token in any column, for an own row; None for a row of any
-        column, and if there is none: then the frequencies are below. A row that is read at one
-        distance is soon read at all, so the gains of all are made at once.
+        For an own row, `below` is the row of the same token in any column. It is None if there is
+        no such row, and for a row of any column: then the frequencies are below. A row that is used
+        at one distance is soon used at all of them, so all gains are computed at once.
         """
         versions = None if below is None else below.version, frequencies.version
         kept = self._kept
@@ -91,7 +91,7 @@ class Followers:
 
     @cached_property
     def frequencies(self) -> Frequencies:
-        """The frequencies of all tokens, of the row that has how often each occurred."""
+        """The frequencies of all tokens; only for the row of EVERYTHING."""
         return frequencies_of(self.counts(1))
 
     def targets(self, distance: int) -> Targets:
@@ -99,7 +99,7 @@ class Followers:
         return self._targets[distance - 1]
 
     def most_frequent(self, distance: int) -> dict[tuple[int, int, int], float]:
-        """Return what followed most often at a distance: token, home, feature, and its share."""
+        """Return the shares of the most frequent (token, home, feature) at a distance."""
         targets = self.targets(distance)
         best = np.argsort(-targets.times, kind="stable")[:_MOST_FREQUENT]
         total = int(targets.times.sum())

@@ -26,7 +26,7 @@ class Frequencies:
     log: Ints
     """Shape [VOCABULARY]: ln u, in units of 2^-48."""
     version: object = field(default_factory=object)
-    """Equal only to itself; whoever remembers it does not keep the arrays in memory."""
+    """Equal only to itself; keeping it does not keep the arrays in memory."""
 
 
 def frequencies_of(occurrences: Counts) -> Frequencies:

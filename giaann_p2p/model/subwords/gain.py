@@ -1,14 +1,14 @@
 """The contribution of a row to scores: logarithms of its counts, as integers, computed once a row.
 
-A row that was followed N times in all, by K distinct tokens, makes of the probability p(t) below it
+A row followed N times in all, by K distinct tokens, turns the probability p(t) below it into
 
     (max(N(t) - 0.9, 0) + 0.9 K p(t)) / N  =  p(t) * c * e^gain(t)
 
     c = 0.9 K / N,    gain(t) = ln(1 + max(N(t) - 0.9, 0) / (0.9 K p(t)))
 
 The gain is 0 for every token that never followed, so a row has only as many gains as it has tokens.
-They depend on the row and on p at those tokens: below a row of any column that is the frequency u,
-and below an own row what the row of any column makes of u. See `followers`, which keeps them.
+They depend on the row and on p at those tokens. Below a row of any column, p is the frequency u;
+below an own row, p is what the row of any column turns u into. `followers` caches them.
 """
 
 from itertools import pairwise
@@ -61,7 +61,7 @@ def gains_of(tally: Tally, below: Floats) -> tuple[Gains, ...]:
 
 
 def backed_off(tally: Tally, asked: Tally, below: Floats) -> Floats:
-    """Return the probability that a row gives to the tokens of another, given the one below."""
+    """Return the probabilities that a row gives to another row's tokens, given those below."""
     size, total = _sizes(tally)
     found: Floats = np.subtract(tally.of(asked.key), DISCOUNT)
     np.maximum(found, 0.0, out=found)

@@ -6,8 +6,8 @@ and in the segment of column distance c, if there is one. So a strength in a seg
 divided by that increment, is a count.
 
 With `any_column`, the same is learned of the neurons (ANY, token), which ignore columns; and the
-neuron EVERYTHING leads to every token that occurs, as if it were the token before it: that row is
-how often each token occurs. Delimiters are counted as occurrences of neurons of two reserved
+neuron EVERYTHING leads to every token that occurs, as if it were the token before it: that row
+holds how often each token occurs. Delimiters are counted as occurrences of neurons of two reserved
 concepts, without connections.
 """
 

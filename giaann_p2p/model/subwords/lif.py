@@ -12,9 +12,9 @@ v is one more than the last position at which n was read, or 0: what reached n b
 when n fired. E(i, j) is how often the concept changed between neighbours from position i to j. With
 `keep` 0 (0^0 = 1), what had reached the segment of the nearest column when n fired is used up, too.
 
-The best score wins; of equals the smaller (concept, feature), by tokens, and prime first. Then, if
-x_{w-1} was never a delimiter and the winner is of another concept, or the score is very low, there
-is no prediction.
+The best score wins; ties go to the smaller (concept, feature), by tokens, the prime feature first.
+Then, if x_{w-1} was never a delimiter and the winner is of another concept, or the score is very
+low, there is no prediction.
 """
 
 from collections.abc import Sequence
@@ -36,14 +36,14 @@ _HALF = 200.0
 
 
 class LifSettings(NamedTuple):
-    """The two settings of the reference."""
+    """One of the reference's two settings."""
 
     graded: bool
     """Whether a stronger connection passes on more."""
     keep: float
     """The share that is left after a step, from 0 to 1."""
     least: float
-    """A lower score is no prediction."""
+    """A score below this yields no prediction."""
 
 
 TRAIN = LifSettings(graded=False, keep=0.0, least=0.004)
@@ -79,7 +79,7 @@ class Lif:
         return [*map(self._own, read), *self._flags(read[-1])]
 
     def choose(self, read: Sequence[Place]) -> LifChoice | None:
-        """Predict after the tokens read, in order, all of known columns; None for no prediction."""
+        """Predict what follows the tokens read, all of known columns; None for no prediction."""
         last, spec = read[-1], self._evidence.spec
         row = self._evidence.followers(self._own(last))
         if row is None:
@@ -168,7 +168,7 @@ class _Scores:
         w, end = len(self._read), self._columns + DISTANCES
         first = max(v + 1 - at, w - at if self._forgets else 1, 1)
         found = 0.0
-        for d in range(first, min(DISTANCES, w - at) + 1):  # `sum` rounds otherwise in Python 3.12
+        for d in range(first, min(DISTANCES, w - at) + 1):  # Python 3.12's `sum` rounds differently
             if end - d in gain:
                 found += self._keep[w - at - d] * gain[end - d]
         return found

@@ -1,11 +1,10 @@
 """Natural logarithms as whole numbers: the same on every machine, for choices that must be equal.
 
-Libraries for mathematics differ in the last bits of a logarithm, and so do processors. Here it is a
-sum of three whole numbers in units of 2^-48: the exponent times ln 2, an entry of a table that is
-made of whole numbers only, and the rest, a short polynomial in operations that IEEE 754 rounds
-correctly. An entry is off by at most half a unit, and so is the rounded rest; the polynomial is off
-by less than 2^-57. With the exponent's part that is below 2^-43, or 1.2e-13, for values from 2^-30
-to 2^30.
+Math libraries differ in the last bits of a logarithm, and so do processors. Here it is a sum of
+three whole numbers in units of 2^-48: the exponent times ln 2, an entry of a table that is made of
+whole numbers only, and the rest, a short polynomial in operations that IEEE 754 rounds correctly.
+An entry is off by at most half a unit, and so is the rounded rest; the polynomial is off by less
+than 2^-57. With the exponent's part that is below 2^-43, or 1.2e-13, for values from 2^-30 to 2^30.
 """
 
 from functools import cache
@@ -35,7 +34,7 @@ _LN_2 = 195103586505167
 """ln 2 in units of 2^-48, as at the end of the table."""
 _POWER_BITS = 13
 _STEP_BITS = UNIT_BITS - _POWER_BITS
-"""A step of the table of powers is 2^-13, which has so many bits in units of 2^-48."""
+"""A step of the table of powers is 2^-13: in units of 2^-48, 1 shifted by this many bits."""
 
 
 def logarithms(values: Floats) -> Ints:

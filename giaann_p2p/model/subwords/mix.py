@@ -9,9 +9,9 @@ distance d in its own column, and R_d of the same in any column:
     score(t) = ln P_1(t) + sum of a_d ln(P_d(t) / u(t))  for d = 2 ... 5, a = 0.5, 0.3, 0.2, 0.2
 
 Where nothing followed, A_d is u, and P_d is A_d. Candidates are the tokens that ever followed x_1.
-If some own row knows at most two followers, and some tokens followed in all five own rows, only
-these are candidates: that is recall. Without candidates, ln u of every token that occurred is its
-score, so the most frequent one is the best. Of equal scores the smaller token wins.
+If any own row has at most two followers, and some tokens followed in all five own rows, only these
+tokens are candidates: that is recall. Without candidates, ln u of every token that occurred is its
+score, so the most frequent one is the best. Ties go to the smaller token.
 
 A choice is a function of the last five tokens and their rows. Probabilities are computed in
 operations that every machine rounds alike, and scores are whole numbers (see `logarithm`), so every
@@ -37,7 +37,7 @@ from giaann_p2p.model.subwords.score import scores_of
 from giaann_p2p.model.subwords.spec import DISTANCES
 
 _FEW = 2
-"""So few followers make an own row a memory of one or two texts."""
+"""With at most this many followers, an own row remembers one or two texts."""
 
 
 class TokenChoice(NamedTuple):
@@ -50,7 +50,7 @@ class TokenChoice(NamedTuple):
     """The number of candidates; 0 if there was no evidence."""
     basis: Basis
     probability: float
-    """The share of its odds among the candidates'."""
+    """Its odds as a share of all candidates' odds."""
     rivals: tuple[tuple[int, float], ...] = ()
     """The best candidates, the best first, each with that share, if they were asked for."""
 
@@ -86,7 +86,7 @@ class Candidates:
 
     @cached_property
     def best(self) -> int:
-        """The token with the highest score; of equals the smallest."""
+        """The token with the highest score; ties go to the smallest."""
         return int(self.token[self.score.argmax()])
 
     def rank(self, token: int) -> int | None:
@@ -155,7 +155,7 @@ def _followers(row: Followers | None) -> Ints:
 
 
 def _recalled(rows: Sequence[Pair]) -> Ints:
-    """Return the tokens that followed in all five own rows, if one of the rows has few."""
+    """Return the tokens that followed in all five own rows; none unless a row has few followers."""
     own = [pair.own.tally for pair in rows if pair.own is not None]
     few = any(tally.size(distance) <= _FEW for distance, tally in enumerate(own, 1))
     if len(own) < DISTANCES or not few:
@@ -168,9 +168,9 @@ def _recalled(rows: Sequence[Pair]) -> Ints:
 
 
 def place_of(evidence: Evidence, token: int, last: Sequence[Place]) -> Place | None:
-    """Return the neuron of that token that followed most often in the own rows of the last tokens.
+    """Return the token's neuron that followed most often in the own rows of the last tokens.
 
-    None if no own row leads to the token. Of equals the smaller neuron wins, and prime first.
+    None if no own row leads to the token. Ties go to the smaller neuron, the prime one first.
     """
     hits: dict[tuple[int, int], int] = {}
     for distance, place in enumerate(last[:DISTANCES], 1):

@@ -39,7 +39,7 @@ class ParsedTexts:
 
 
 class _Read(NamedTuple):
-    """A text to be tagged; or one whose words were confused, tagged already."""
+    """A text to be tagged; or one that is tagged already, because its words had been confused."""
 
     chunk: int
     line: int
@@ -125,12 +125,12 @@ class TextParser:
             yield one, next(tagged) if isinstance(one.words, Doc) else one.words
 
     def _words(self, docs: Iterable[Doc]) -> Iterator[list[TaggedWord]]:
-        return (self._parts.words(doc, told) for doc, told in self._tagger.tagged(docs))
+        return (self._parts.words(doc, tagged) for doc, tagged in self._tagger.tagged(docs))
 
     def _alone(self, text: str) -> list[TaggedWord] | None:
-        """Return the words of a text that nothing read before it can have spoiled.
+        """Return the words of a text, read independently of everything before it.
 
-        None if they cannot be told apart even so (see `word_memory`).
+        None if the pipeline confuses words even so (see `word_memory`).
         """
         with self._memory.alone() as nlp:
             doc = tokenized(text, nlp)
@@ -200,7 +200,7 @@ def parse_text_chunks(
 
 @cache
 def _worker_parser(spec: ModelSpec) -> TextParser:
-    torch.set_num_threads(1)  # there are as many processes as there is work for
+    torch.set_num_threads(1)  # the processes themselves run in parallel
     return TextParser(spec)
 
 

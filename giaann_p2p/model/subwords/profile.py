@@ -26,14 +26,14 @@ from giaann_p2p.model.subwords.tokens import Token
 from giaann_p2p.model.text import Sentence
 
 _PART = 4
-"""The rows that are shared may take one part in 4 of the memory of all answers."""
+"""The shared rows may take a quarter of the memory of all answers."""
 
 
 class SubwordsProfile:
     """The profile for one spec; its parser is loaded when it is first needed.
 
-    Only the parser uses the device. Learning is sorting whole numbers, which takes less time here
-    than it would take to move them there.
+    Only the parser uses the device. Learning only sorts whole numbers, which takes less time on the
+    CPU than moving them to the device would.
     """
 
     unit, longest = "texts", LONGEST
@@ -67,7 +67,7 @@ class SubwordsProfile:
         return self._learned(parsed)
 
     def learned(self, chunks: Iterable[list[Sentence]], workers: int) -> Iterator[Learned]:
-        """Learn chunks of texts, in order; they are parsed by so many processes."""
+        """Learn chunks of texts, in order, parsing them in this many processes."""
         return map(self._learned, parse_text_chunks(chunks, self._spec, workers))
 
     def halves(self, text: Sentence, words: int) -> Halves | None:
@@ -121,7 +121,7 @@ class SubwordsMinds:
         return self._counted.nbytes
 
     def needed(self, prompt: list[Token]) -> list[Neuron]:
-        """Return the neurons that the first choice depends on, as far as columns are sure."""
+        """Return the neurons that the first choice depends on, as far as columns are certain."""
         return needed(Evidence(self._counted), sure_places(prompt)[-DISTANCES:][::-1])
 
     def continuation(self, prompt: str, manner: Manner) -> TokenContinuation:
@@ -129,8 +129,8 @@ class SubwordsMinds:
         require(manner, "subwords")
         if not of_subwords(self._spec).any_column:
             raise UsageError(
-                "this model has no rows that ignore columns, which prompts need; to make a brain "
-                "with them of one without: giaann solo export --format giaannpy --to FOLDER, and "
+                "this model has no rows that ignore columns, which prompts need; to convert a "
+                "brain to one with them: giaann solo export --format giaannpy --to FOLDER, and "
                 "giaann solo import FOLDER --db NEW --model all"
             )
         return TokenContinuation(prompt, self._counted, manner)

@@ -7,7 +7,7 @@ from giaann_p2p.model.subwords.basis import Basis
 
 
 class Rival(NamedTuple):
-    """A token that might have come, and how sure it was."""
+    """A token that was among the candidates, with its probability."""
 
     word: str
     """The token's name, with the space before it."""
@@ -15,23 +15,23 @@ class Rival(NamedTuple):
 
 
 class SubwordToken(NamedTuple):
-    """A token of an answer, with what it rests on and how sure it is.
+    """A token of an answer, with its evidence, score and probability.
 
     It has the fields of a token of the profile `words`, with one more.
     """
 
     text: str
-    """The string that the token appends to the text. Empty as long as a character is not whole."""
+    """The string that the token appends to the text. Empty while a character is incomplete."""
     word: str
     """The token's name, with the space before it."""
     name: Name
     timing: Basis
-    """What it rests on."""
+    """The evidence for it."""
     score: float
     """The logarithm of its odds; only differences between candidates mean anything."""
     candidates: int
     """The number of candidates that the token was chosen from; 0 without any evidence."""
     probability: float
-    """The share of its odds among the candidates'; without evidence, its share of all tokens."""
+    """Its odds as a share of all candidates' odds; without evidence, its share of all tokens."""
     rivals: tuple[Rival, ...] = ()
     """The best candidates, the best first, if they were asked for."""

@@ -1,14 +1,14 @@
 """Draws a token by its probability: the same on every machine, for the same seed.
 
 1. Each token that was read lately loses the logarithm of the repetition penalty.
-2. Scores are divided by the temperature. Only the best `top_k` are left, and of these the best that
-   have the share `top_p` of all odds together.
+2. Scores are divided by the temperature. Only the best `top_k` are left, and of these as few of the
+   best as together have the share `top_p` of all odds.
 3. Each one left gets noise of its own, a number with Gumbel's distribution, and the greatest sum
-   wins: so a token is drawn as often as its share of the odds says (the "Gumbel-max trick").
+   wins: so a token's chance is its share of the odds (the "Gumbel-max trick").
 
 The noise is a function of the seed, the number of the token in the answer, and the token. So an
-answer that one peer begins and another continues is the same, and so is one on another machine: all
-that is compared is whole numbers.
+answer that one peer begins and another continues is the same, and so is one on another machine,
+because only whole numbers are compared.
 """
 
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ from giaann_p2p.model.sequence import Ints
 from giaann_p2p.model.subwords.logarithm import LOG_UNITS, exponentials, logarithms
 
 RECENT = 64
-"""So many of the tokens read last are subject to the repetition penalty."""
+"""How many of the tokens read last are subject to the repetition penalty."""
 _TENTHS = 10
 """Scores are in units of 2^-48 / 10."""
 _ODDS_BITS = 40

@@ -1,6 +1,6 @@
 """The scores of tokens, as `mix` defines them, in whole numbers of 2^-48 / 10.
 
-P_d(t) / u(t) is the product of what two rows make of it, the own row and that of any column. So a
+P_d(t) / u(t) is the product of two factors: one of the own row, one of the row of any column. So a
 score is ln u(t) plus what each of the ten rows adds (see `gain`): a constant for all tokens, and a
 gain for each token that followed. These are whole numbers, so their order does not matter.
 """
@@ -16,8 +16,7 @@ from giaann_p2p.model.subwords.gain import TENTHS, Gains
 from giaann_p2p.model.subwords.tokeniser import VOCABULARY
 
 _FEW, _FEWER = 2_000, 10
-"""So many gains are added up in the time that one look-up takes, and so many more for each token
-that is looked up."""
+"""Searching a row takes as long as adding up 2,000 gains, and 10 more for each token sought."""
 
 
 def gains_after(rows: Sequence[Pair], frequencies: Frequencies) -> Iterator[Gains]:
@@ -29,9 +28,9 @@ def gains_after(rows: Sequence[Pair], frequencies: Frequencies) -> Iterator[Gain
 
 
 def scores_of(tokens: Ints, rows: Sequence[Pair], frequencies: Frequencies) -> Ints:
-    """Return the score of each of k tokens, which ascend, given the rows of those read last."""
+    """Return the score of each of k tokens, which ascend, given the rows of the last tokens."""
     found, bases = TENTHS[0] * frequencies.log.take(tokens), 0
-    dense = np.empty(VOCABULARY, np.int64)  # only what it has of the k tokens is ever looked at
+    dense = np.empty(VOCABULARY, np.int64)  # only the entries of the k tokens are ever read
     dense[tokens] = 0
     for base, token, gain in gains_after(rows, frequencies):
         bases += base

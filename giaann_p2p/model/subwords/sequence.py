@@ -44,7 +44,7 @@ class TokenSequences:
         """Return some consecutive sequences."""
         first, last, step = part.indices(len(self))
         if step != 1:
-            raise ValueError("a batch of sequences has only consecutive parts")
+            raise ValueError("a batch of sequences can be sliced only with step 1")
         last = max(first, last)
         begin, end = self.starts[first], self.starts[last]
         parts: dict[str, Any] = {name: getattr(self, name)[begin:end] for name in _TOKEN_FIELDS}

@@ -46,7 +46,7 @@ def reference_spec() -> ModelSpec:
 def of_subwords(spec: ModelSpec) -> Subwords:
     """Return the parameters of this profile; SpecError for a spec of another one."""
     if not isinstance(spec.subwords, Subwords):
-        raise SpecError(f"a spec of the profile subwords is needed; this is of {spec.profile}")
+        raise SpecError(f"this needs a spec of the profile subwords, not {spec.profile}")
     return spec.subwords
 
 

@@ -1,4 +1,4 @@
-"""The parts of speech of words, as spaCy's pipeline tells them from a word's text and its tag.
+"""The parts of speech of words, as spaCy's pipeline derives them from a word's text and its tag.
 
 In spaCy an attribute ruler does that. It looks at neighbours for lemmas only (see `meanings`), so
 it runs once for each word and tag here, and once for each tag if no pattern names the word.
@@ -46,14 +46,14 @@ class PartsOfSpeech:
     def __repr__(self) -> str:
         return f"<PartsOfSpeech: {len(self._known):,} known>"
 
-    def words(self, doc: Doc, told: Sequence[tuple[int, int, int]]) -> list[TaggedWord]:
+    def words(self, doc: Doc, tagged: Sequence[tuple[int, int, int]]) -> list[TaggedWord]:
         """Return a text's words, given each token's hash, the number of its tag, and its offset.
 
         Offsets are counted anew: spaCy's are wrong behind a word whose hash is that of a longer or
         shorter word that it met before (see `word_memory`), and a text is cropped by them.
         """
         found, start = list[TaggedWord](), 0
-        for token, (_, tag, _) in zip(doc, told, strict=True):
+        for token, (_, tag, _) in zip(doc, tagged, strict=True):
             text = token.text
             found.append(TaggedWord(text, start, self._of(text, tag)))
             start += len(text) + len(token.whitespace_)

@@ -2,8 +2,8 @@
 
 A text is cut out of the document as it stands, with the white space between its sentences. One with
 far more words than a sequence may have is cut short at once, so that no later step meets it whole;
-it keeps some words too many, by which the parser sees that it must crop it, and which the tags of
-the words before them depend on.
+it keeps a few extra words, which show the parser that it must crop the text, and on which the tags
+of the words before them depend.
 """
 
 import re
@@ -16,11 +16,11 @@ from giaann_p2p.model.text import LONG_SENTENCE, Sentence, decoded, spaced_sente
 
 MAX_CHARS = 1 << 16
 """The length in characters beyond which a sentence is skipped: a bound on memory. Its beginning
-could be learned; but what is so long without the end of a sentence is hardly English."""
+could be learned; but a text this long without the end of a sentence is hardly English."""
 LONGEST = 1 << 14
-"""The same for a text of which only the beginning is left, so that a chunk fits into a message."""
+"""The same for a text cut to its beginning, so that a chunk fits into a message."""
 MORE_WORDS = 16
-"""So many words behind a crop are read, too: a tag depends on four words on either side."""
+"""How many words behind a crop are read, too: a tag depends on four words on either side."""
 
 
 def document_texts(pieces: Iterable[bytes], name: str, spec: ModelSpec) -> Iterator[Sentence]:
@@ -37,9 +37,9 @@ def document_texts(pieces: Iterable[bytes], name: str, spec: ModelSpec) -> Itera
 
 
 def beginning(text: str, spec: ModelSpec) -> str:
-    """Return a text without words that cannot matter; words are what stands between spaces.
+    """Return the beginning of a text, with every word that can matter.
 
-    The English pipeline makes one word or more of each.
+    Words are separated by spaces here; the English pipeline makes one word or more of each.
     """
     found = _beginning(of_subwords(spec).max_words + MORE_WORDS).match(text)
     return found[0] if found else text
@@ -55,5 +55,5 @@ def _kept(group: str, line: int, spec: ModelSpec) -> Iterator[Sentence]:
 
 @cache
 def _beginning(words: int) -> re.Pattern[str]:
-    """Return what matches so many words and what follows them up to the next one, if there is."""
+    """Return a regex for this many words and the space before the next word, which must exist."""
     return re.compile(rf"\s*(?:\S+\s+){{{words}}}(?=\S)")

@@ -1,10 +1,10 @@
 """The o200k tokeniser: text to token numbers, and the bytes, text and name of each token.
 
 Tokens are part of the model, so the tokeniser is identified by a digest of its ranks, not by the
-name of a package; and what it makes of one line is checked, because ranks do not tell how it cuts a
-text into pieces. A token's neuron is named by the token's text, which store and swarm hash like any
-word (see `model.ids`). A token that is only part of a character has no text: its name is the
-hexadecimal form of its bytes.
+name of a package; and its tokens of one test line are checked, because ranks do not determine how
+it cuts a text into pieces. A token's neuron is named by the token's text, which store and swarm
+hash like any word (see `model.ids`). A token that is only part of a character has no text: its name
+is the hexadecimal form of its bytes.
 """
 
 import hashlib
@@ -39,7 +39,7 @@ _SLOT_SHIFT = np.uint64(64 - _SLOT_BITS)
 
 
 class Tokeniser:
-    """The tokeniser; one a process, made by `tokeniser`."""
+    """The tokeniser; the function `tokeniser` makes one per process."""
 
     def __init__(self, encoding: Any) -> None:  # noqa: ANN401  (bpe_openai has no types)
         self._encoding = encoding
@@ -76,7 +76,7 @@ class Tokeniser:
         return np.array([number(name) for name in self.names], np.uint64)
 
     def tokens_of(self, ids: Ids) -> Ints:
-        """Return the token of each concept or feature; -1 for one that is no token, as PRIME."""
+        """Return the token of each concept or feature; -1 for others, such as PRIME."""
         slots = self._slots
         token = slots.take((ids >> _SLOT_SHIFT).view(np.int64)).astype(np.int64)
         others = (self.ids.take(token) != ids).nonzero()[0]
@@ -121,7 +121,7 @@ def digest_of(tokens: Sequence[bytes]) -> str:
 
 @cache
 def tokeniser(digest: str = O200K) -> Tokeniser:
-    """Return the tokeniser with this digest; PipelineError without it."""
+    """Return the tokeniser with this digest; PipelineError if it is not installed."""
     found = _loaded()
     if found is None:
         raise PipelineError(
@@ -131,7 +131,7 @@ def tokeniser(digest: str = O200K) -> Tokeniser:
     if here != digest or found.encode(_LINE) != list(map(int, _ITS_TOKENS.split())):
         raise PipelineError(
             f"the model needs a tokeniser with the ranks {digest}, but the installed one has {here}"
-            f", or cuts texts otherwise; pip install {_RELEASE}"
+            f", or cuts texts differently; pip install {_RELEASE}"
         )
     return found
 

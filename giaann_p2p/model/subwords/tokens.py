@@ -61,9 +61,10 @@ def _word_spans(text: str, words: Sequence[TaggedWord]) -> Iterator[tuple[int, i
 
 
 def _nearest(spans: Sequence[tuple[int, int]], first: int, start: int, end: int) -> int:
-    """Return the word that shares most bytes with a token; the first such, the next, or the last.
+    """Return the index of the word that shares most bytes with a token.
 
-    Words before `first` end before the token.
+    Ties go to the first word. If none shares a byte, it is the next word, or the last. Words before
+    `first` end before the token.
     """
     best, most = min(first, len(spans) - 1), 0
     for at in range(first, len(spans)):
@@ -77,7 +78,7 @@ def _nearest(spans: Sequence[tuple[int, int]], first: int, start: int, end: int)
 
 
 def _corrected(text: str, part: PartOfSpeech) -> PartOfSpeech:
-    """Return the part of speech that a token's own text tells, else that of its word."""
+    """Return the part of speech that a token's own text implies, else that of its word."""
     if text.isspace():
         return part._replace(pos="SPACE")
     if _PUNCTUATION.issuperset(text):

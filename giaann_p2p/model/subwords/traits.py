@@ -14,12 +14,12 @@ class SubwordsTraits:
     blocks = 16  # the column of rows that ignore columns holds half of all connections
 
     def most_neurons(self, tokens: int) -> int:
-        """Return how many neurons so many tokens come to: each also one that stands for it in any
-        column, and maybe one that stands for it as a delimiter; and the count of them all."""
+        """Return the most neurons that this many tokens make: for each token its own neuron, one in
+        any column and one as a delimiter, and one that counts all tokens."""
         return 3 * tokens + 1
 
     def most_pairs(self, spec: ModelSpec) -> int:
-        """Return how many connections a token adds, with those of any column."""
+        """Return the most connections that a token adds, including those of rows of any column."""
         return spec.max_tokens - 1 + spec.feature_segments
 
     def column_names(self, noun: str, spec: ModelSpec) -> list[str]:
@@ -31,10 +31,10 @@ class SubwordsTraits:
         return list(dict.fromkeys(known.names[known.encode(form)[0]] for form in forms))
 
     def counter(self) -> Callable[[str], int]:
-        """Return what counts a text's tokens; loading its tokeniser takes a while."""
+        """Return a function that counts a text's tokens; loading its tokeniser takes a while."""
         encode = tokeniser().encode
         return lambda text: len(encode(text))
 
     def reads_with(self, spec: ModelSpec) -> str:
-        """Return what a model reads with, besides its pipeline."""
+        """Name what determines how a model reads, besides its pipeline."""
         return f"profile {spec.profile}, tokeniser {of_subwords(spec).tokeniser[:32]}"

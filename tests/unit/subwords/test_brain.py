@@ -167,7 +167,9 @@ def test_options_of_the_other_profile_are_refused(bees: Brain) -> None:
         bees.generate(BEES, beam=Beam())
     with pytest.raises(UsageError, match="profile words"):
         bees.evaluate(BEES, variant=Variant(graded_strengths=True))
-    with pytest.raises(UsageError, match="no read-out 'best'; there are mix, lif-train, lif-test"):
+    with pytest.raises(
+        UsageError, match="no read-out is named 'best'; choose from mix, lif-train, lif-test"
+    ):
         bees.evaluate(BEES, readout="best")
     with pytest.raises(UsageError, match="the profile words has no read-outs"):
         Brain(ModelSpec()).evaluate(BEES, readout="mix")

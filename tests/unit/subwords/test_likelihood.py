@@ -132,9 +132,9 @@ def test_measures_from_strict_to_given_and_what_choices_rest_on(brain: Brain) ->
 
 
 def test_bits_of_what_has_none_are_refused(brain: Brain) -> None:
-    with pytest.raises(UsageError, match="bits are of the read-out mix"):
+    with pytest.raises(UsageError, match="only with the read-out mix"):
         brain.evaluate(DATA / "quick.txt", readout="lif-test", bits=True)
-    with pytest.raises(UsageError, match="bits are of the read-out mix"):
+    with pytest.raises(UsageError, match="only with the read-out mix"):
         brain.evaluate(DATA / "quick.txt", feed="own", bits=True)
     with pytest.raises(UsageError, match="words has no probabilities for words"):
         Brain(ModelSpec(), device="cpu").evaluate("Bees make honey.", bits=True)
