@@ -191,7 +191,7 @@ class Applied:
         return self if self is other else self._once("&", other, self._common_with)
 
     def _once(self, kind: str, other: "Applied", find: Callable[["Applied"], _Found]) -> _Found:
-        """Return what a comparison with another set comes to; look it up if it was made before."""
+        """Return the result of a comparison with another set; a repeated one is cached."""
         for before in self._compared:
             if before.kind == kind and before.other() is other:
                 return cast("_Found", before.found)
@@ -221,7 +221,7 @@ class Applied:
     def union(
         cls, parts: Iterable[Mapping[bytes, BitMap]], jobs: Iterable[bytes] | None = None
     ) -> "Applied":
-        """Return what several maps have together, of all jobs or of some."""
+        """Return the union of several maps, of all jobs or of some."""
         found: dict[bytes, BitMap] = {}
         for part in parts:
             for job in part if jobs is None else jobs:
@@ -321,7 +321,7 @@ class Applied:
 
 
 def digest_of(parts: bytes) -> bytes:
-    """Return the digest of the set whose parts have certain digests."""
+    """Return the digest of a set, given the digests of its parts."""
     return hashlib.blake2b(parts, digest_size=16).digest()
 
 

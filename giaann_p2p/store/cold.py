@@ -5,10 +5,10 @@ own, `cold-00012` for shard 12: a header, a record that describes the copy, the 
 an end mark. The file gets its name only when it is complete and synced, so after a crash a copy is
 whole or absent. Listing the copies reads the first record of each file, never the content.
 
-If a shard is divided, its copy becomes that of each part, until all parts have newer copies or are
-forgotten. The name of a file tells how often the layout had been doubled when it was written: after
-one doubling, it is `cold-00012-1`. The copy of a part that was forgotten alone may reappear when
-the store is opened again.
+If a shard is divided, its copy serves each part, until all parts have newer copies or are
+forgotten. The name of a file states how often the layout had been doubled when it was written:
+after one doubling, it is `cold-00012-1`. The copy of a part that was forgotten alone may reappear
+when the store is opened again.
 
 A copy never changes. To renew one, the store adopts its content, catches up with the shard's
 owners, and writes a new copy.
@@ -110,15 +110,15 @@ class ColdRoom:
         return sum(copy.nbytes for copy in self.copies.values())
 
     def double(self, layout: Layout) -> None:
-        """Let each copy be that of all parts into which its shard is divided in a layout."""
+        """Let each copy serve all parts into which a layout divides its shard."""
         before, self._layout = self._layout, layout
         self._are_now(_parts_of(self.copies.values(), before, layout))
 
     def put(self, held: Content, since: float, layout: Layout) -> None:
         """Write a cold copy of one shard durably; it replaces an older copy of the shard.
 
-        `since`: the time at which the shard left memory, in seconds since 1970. `layout`: that to
-        which the shard belongs.
+        `since`: the time at which the shard left memory, in seconds since 1970. `layout`: the one
+        to which the shard belongs.
         """
         files = self._disk()
         (shard,) = held.shards.tolist()
@@ -293,7 +293,7 @@ class ColdRoom:
 
 
 def name_of(shard: int, doublings: int = 0) -> str:
-    """Return the file name of a shard's cold copy, written after so many doublings."""
+    """Return the file name of a shard's cold copy, written after this many doublings."""
     return f"cold-{shard:05d}-{doublings}" if doublings else f"cold-{shard:05d}"
 
 
@@ -304,7 +304,7 @@ def _number_of(name: str) -> tuple[int, int]:
 
 
 def _parts_of(copies: Iterable[Cold], before: Layout, after: Layout) -> dict[int, Cold]:
-    """Return by shard the copies of all parts into which a later layout divides some copies."""
+    """Return the copy for each part into which a later layout divides the copies' shards."""
     times, found = after.shards // before.shards, dict[int, Cold]()
     for copy in copies:
         connections, nbytes = (-(-n // times) for n in (copy.connections, copy.nbytes))

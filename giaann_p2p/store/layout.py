@@ -6,8 +6,8 @@ swarm's manifest. Only the number of shards may grow, by doubling: then one more
 hash divides each shard s of N into the shards s and s + N. So the layouts of a swarm are nested,
 and each peer can divide the shards that it holds by itself.
 
-Each chunk is sent to the owners of all shards, so what it costs besides its rows grows with the
-peers, not with its sentences. Large swarms take large chunks.
+Each chunk is sent to the owners of all shards, so its cost besides its rows grows with the number
+of peers, not with its sentences. Large swarms use large chunks.
 """
 
 from typing import Any
@@ -36,10 +36,10 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     shards: int = 256
     blocks: int = 1
     sentences: int | msgspec.UnsetType = msgspec.UNSET
-    """The number of sentences in a chunk. Unset for the usual number, so that its encoding is that
-    of releases that knew no other."""
+    """The number of sentences in a chunk. Unset for the usual number, so that the encoding is that
+    of releases that had no other."""
     founded: int | msgspec.UnsetType = msgspec.UNSET
-    """The number of shards in the swarm's manifest; unset while it is the present one."""
+    """The number of shards in the swarm's manifest; unset until it is doubled."""
 
     def __post_init__(self) -> None:
         if not CHUNK <= self.chunk <= MOST_CHUNK:
@@ -81,9 +81,9 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         return msgspec.structs.replace(self, shards=shards, founded=self.founding)
 
     def doubled(self, doublings: int) -> "Layout":
-        """Return the layout of the same swarm after so many doublings since the manifest.
+        """Return the layout of the same swarm after this many doublings since the manifest.
 
-        DamagedError if it cannot have been doubled so often.
+        DamagedError if that would be too many shards.
         """
         if doublings == self.doublings:
             return self
@@ -119,7 +119,7 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 def divided(shards: Shards, before: int, after: int) -> Shards:
     """Return the shards into which some shards were divided when their number was doubled.
 
-    `before` and `after` are the numbers of all shards. If the given shards ascend, so do the new.
+    `before` and `after` are the numbers of all shards. Ascending shards stay ascending.
     """
     first = np.arange(0, after, before, dtype=np.uint16)  # [after / before]
     return (first[:, np.newaxis] + shards).ravel()

@@ -89,7 +89,7 @@ class Ledger:
             self._forget(group)
 
     def double(self, times: int) -> None:
-        """Divide each shard into so many, which have applied the same chunks."""
+        """Divide each shard into `times` shards, which have applied the same chunks."""
         self._group = np.tile(self._group, times)
 
     def _group_of(self, chunks: Applied) -> int:

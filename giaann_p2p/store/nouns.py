@@ -20,8 +20,7 @@ class Noun(NamedTuple):
 def nouns(captured: Captured, frequent: int = 0) -> list[Noun]:
     """Return the nouns of captured shards, in the order of their names.
 
-    With `frequent`, these are only so many of the most frequent; of equally frequent ones, the
-    first by name.
+    With `frequent`, return only that many of the most frequent nouns; ties go to the first by name.
     """
     neurons, names = captured.columns.neurons, captured.columns.names
     found = list[Noun]()
@@ -39,5 +38,5 @@ def nouns(captured: Captured, frequent: int = 0) -> list[Noun]:
 
 
 def _least(counts: Ints, most: int) -> int:
-    """Return the least of the greatest counts; 0 if there are no more than that."""
+    """Return the least of the `most` greatest counts; 0 if there are no more counts."""
     return int(np.partition(counts, -most)[-most]) if len(counts) > most else 0

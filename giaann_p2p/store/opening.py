@@ -1,4 +1,4 @@
-"""Opens a store from its files, for writing or only to look at it."""
+"""Opens a store from its files, for writing or for reading only."""
 
 from dataclasses import dataclass
 

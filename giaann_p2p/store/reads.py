@@ -1,7 +1,7 @@
 """Reads of a store's shards; nothing here changes the store.
 
-Reading rows takes no lock: any thread may read while another writes. All that must not see half of
-a write takes the store's write lock.
+Reading rows takes no lock: any thread may read while another writes. A read that must not see half
+of a write takes the store's write lock.
 """
 
 import threading
@@ -108,7 +108,7 @@ class StoreReads:
     def nouns(self, *shards: int, frequent: int = 0) -> list[Noun]:
         """Return the nouns that some shards hold, or all held shards, in the order of names.
 
-        With `frequent`, these are only so many of the most frequent.
+        With `frequent`, return only that many of the most frequent nouns.
         """
         with self._lock:
             captured = self._state.capture(shards or self.shards.tolist())

@@ -83,9 +83,9 @@ def _restored(files: Files, parameters: StoreParameters) -> tuple[StoreState, in
 def _look_through(state: StoreState, files: Files, parameters: StoreParameters, first: int) -> None:
     """Index the deltas in log files older than the newest snapshot; skip what is damaged.
 
-    Their shards become those of the snapshot's layout. After a gap between the files it is not
-    known in which layout a file begins, unless there is no other; the next update states it. Until
-    then nothing is let go: a delta that is kept for too long does no harm.
+    Their shards become those of the snapshot's layout. If there was a doubling, the layout is
+    unknown after a gap between the files, until the next update states it. Until then drops and
+    releases are ignored: a delta that is kept for too long does no harm.
     """
     layout = state.columns.layout
     written: Layout | None = parameters.layout
@@ -104,16 +104,15 @@ def _look_through(state: StoreState, files: Files, parameters: StoreParameters, 
                         state.archive.add(Kept(job, chunk, shards, found.size, found.place))
                     elif found.kind in (Kind.DROP, Kind.RELEASE, Kind.DOUBLE):
                         record = record_at(files, parameters.identity, found.place, found.size)
-                        written = _let_go(state.archive, record, written, layout)
+                        written = _apply_old(state.archive, record, written, layout)
 
 
-def _let_go(
+def _apply_old(
     archive: Archive, record: Record, written: Layout | None, layout: Layout
 ) -> Layout | None:
-    """Apply an old record that is no update to the archive; return the layout after it.
+    """Apply an old record other than an update to the archive; return the layout after it.
 
-    `written`: the layout that the record's shards belong to, if known. `layout`: that of the
-    archive's.
+    `written`: the layout of the record's shards, if known. `layout`: that of the archive's shards.
     """
     if record.kind == Kind.DOUBLE:
         return layout.with_shards(doubled_to(record.payload))

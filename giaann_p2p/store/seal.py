@@ -77,12 +77,12 @@ class Seal(NamedTuple):
     def layout(self, layout: Layout) -> Layout:
         """Return the layout in which the seal was made, given the present one.
 
-        DamagedError for one that is yet to come: owners that know no such layout could not read
-        what others had taken. An unsealed update goes by the present layout.
+        DamagedError for a later layout than the present one: owners that do not know it yet could
+        not read what others had accepted. An unsealed update has the present layout.
         """
         if not self.shape:
             return layout
-        check(self.doublings <= layout.doublings, "a seal is of more shards than there are")
+        check(self.doublings <= layout.doublings, "a seal is of a later layout than this peer's")
         return layout.doubled(self.doublings)
 
 
@@ -124,8 +124,8 @@ class Tree:
         """Compute the tree from the leaves of some shards and the branches in `beside`.
 
         `shape`: all shards for which the delta has rows, ascending. `doublings`: how often the
-        layout was doubled that these shards belong to. DamagedError unless `beside` has exactly the
-        branches that the root requires.
+        layout of these shards was doubled. DamagedError unless `beside` has exactly the branches
+        that the root requires.
         """
         check(len(beside) % DIGEST == 0, "a seal ends within a digest")
         left = [beside[at : at + DIGEST] for at in range(0, len(beside), DIGEST)]
@@ -234,7 +234,7 @@ def to_bytes(leaves: Mapping[int, bytes]) -> bytes:
 def from_bytes(data: bytes, doublings: int = 0) -> Tree:
     """Compute a delta's tree from all its leaves, as `to_bytes` encoded them.
 
-    `doublings`: how often the layout was doubled that they were computed in.
+    `doublings`: how often the layout of these leaves was doubled.
     """
     each = np.frombuffer(data, [("shard", "<u2"), ("leaf", f"V{DIGEST}")])
     shape = each["shard"].astype(np.uint16)

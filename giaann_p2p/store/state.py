@@ -101,11 +101,11 @@ class StoreState:
                 raise UsageError(f"there is no shard {number}; they are numbered 0 to {most}")
 
     def check_doubling(self, shards: int) -> None:
-        """Raise UsageError if the number of shards cannot be doubled until it is the given one."""
+        """Raise UsageError unless repeated doubling can reach this number of shards."""
         now = self.columns.layout.shards
         if not now < shards <= MOST_SHARDS or shards & (shards - 1):
             raise UsageError(
-                f"{now} shards are doubled to a power of two up to {MOST_SHARDS}, not to {shards}"
+                f"{now} shards can become a larger power of two up to {MOST_SHARDS}, not {shards}"
             )
 
     def drop(self, shards: Iterable[int]) -> None:

@@ -179,7 +179,7 @@ class Store(StoreReads):
         parcels = [update.parcel or encode(update.delta) for update in updates]
         with self._journal.lock:
             self._journal.check()
-            told = [
+            parts = [
                 one
                 for at, (update, parcel) in enumerate(zip(updates, parcels, strict=True))
                 for one in as_it_came(
@@ -189,21 +189,21 @@ class Store(StoreReads):
                     self.layout,
                 )
             ]
-            planned = self._state.planned(one.update for one in told)
-            new = [(one, fresh) for one, fresh in zip(told, planned, strict=True) if len(fresh)]
+            planned = self._state.planned(one.update for one in parts)
+            new = [(one, fresh) for one, fresh in zip(parts, planned, strict=True) if len(fresh)]
             records = [
                 (Kind.UPDATE, update_record(one.update, fresh, one.parcel, self.layout))
                 for one, fresh in new
             ]
             kept = sum(KEPT_BYTES + (0 if self._disk else len(r)) for _, r in records)
-            mine = [one.update for one in told]
+            mine = [one.update for one in parts]
             self._budget.admit(self._state, mine, planned, kept if self._retain else 0)
             with self._journal.logged([*records, *released_at_once(new)]) as places:
                 for (one, fresh), (_, record), place in zip(new, records, places, strict=False):
                     self._state.add(one.update, fresh)
                     if self._retain and not one.is_own:
                         self._state.archive.add(kept_of(memoryview(record), place))
-        return by_update(len(updates), told, planned)
+        return by_update(len(updates), parts, planned)
 
     def note(self, key: str, value: bytes) -> None:
         """Set the note of a key durably."""
@@ -234,9 +234,9 @@ class Store(StoreReads):
     def double(self, shards: int) -> None:
         """Divide all shards durably, so that there are `shards` of them in the whole swarm.
 
-        UsageError unless that is a power of two, and more than now; nothing is done for the present
-        number. Each part of a shard that is held is held, and has applied the same chunks. A
-        snapshot that is being written is waited for. Readers go on meanwhile, other calls wait.
+        UsageError unless `shards` is a larger power of two; the present number changes nothing. All
+        parts of the held shards are held, and have applied the same chunks. The call waits for a
+        snapshot that is being written. Readers continue meanwhile; other calls wait.
         """
         with self._journal.lock:
             self._journal.check()
@@ -261,7 +261,7 @@ class Store(StoreReads):
             captured, layout = self._state.capture([shard]), self.layout
         held = self._state.content(captured)
         if len(held.shards):
-            self._journal.sync()  # a copy must not be of a layout that a power cut would undo
+            self._journal.sync()  # a power cut must not undo the layout of the copy
             self.cold.put(held, now, layout)
 
     def thaw(self, shard: int) -> None:
@@ -415,7 +415,7 @@ class Store(StoreReads):
     def _found(
         self, job: bytes, chunk: int, shards: Iterable[int]
     ) -> tuple[list[tuple[Shards, memoryview]], Layout]:
-        """Return a chunk's kept records for some shards, and the layout of these."""
+        """Return a chunk's kept records for some shards, and the layout of these shards."""
         with self._journal.lock:
             numbers = np.sort(np.fromiter(shards, np.int64))
             return self._deltas.records(job, chunk, numbers), self.layout
@@ -425,7 +425,7 @@ class Store(StoreReads):
     ) -> tuple[Layout, dict[tuple[int, bytes, int], Delta]]:
         """Recall the deltas that merging this content needs; other threads may write meanwhile.
 
-        Also return the layout when that began.
+        Also return the layout at the start.
         """
         with self._journal.lock:
             self._journal.check()

@@ -22,7 +22,7 @@ def undisturbed() -> Iterator[None]:
     """Defer SIGINT (Ctrl-C) to the end of the block; outside the main thread, do nothing.
 
     Other threads do not need it, because Python raises KeyboardInterrupt in the main thread only.
-    Nor does a section within another one, whose end comes later.
+    A section within another one leaves the signals to the outer section.
     """
     if threading.current_thread() is not threading.main_thread():
         yield

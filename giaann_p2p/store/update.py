@@ -25,7 +25,7 @@ _COUNT = JOB_BYTES + 4
 """The offset of the number of shards in a record."""
 _DOUBLINGS_AT = 24
 """From this bit on, a record's number of shards states how often the layout of these shards was
-doubled. So records are the same as ever until a first doubling."""
+doubled. So records do not change before the first doubling."""
 _MOST_CHUNKS = 1 << 32
 _FEW = 1 << 9
 """The most neurons and connections together of a delta whose encoded parts are cached. The cache
@@ -141,7 +141,7 @@ def strongest(delta: Delta) -> int:
 
 
 def most_units(spec: ModelSpec, sentences: int) -> int:
-    """Return the most that a chunk of so many sentences can add to one strength or count.
+    """Return the most that a chunk of this many sentences can add to one strength or count.
 
     The extreme case is a chunk of sentences of the greatest length, all of one word.
     """
@@ -183,7 +183,7 @@ def update_head(record: memoryview) -> tuple[bytes, int, Shards]:
 
 
 def doublings_of(record: memoryview) -> int:
-    """Return how often the layout was doubled in which an update's log record was written."""
+    """Return how often the layout of an update's log record was doubled."""
     _head(record)
     return int.from_bytes(record[_COUNT : _COUNT + 4], "little") >> _DOUBLINGS_AT
 

@@ -14,14 +14,13 @@ def count_of(delta: Delta, most: int) -> int:
 
 
 def windows(delta: Delta, most: int) -> Iterator[Delta]:
-    """Yield parts with at most so many connections, and at most one neuron more than that.
+    """Yield parts with at most `most` connections each, and at most one neuron more than that.
 
-    The rows and connections stand in a line, each row before its connections, which is cut at equal
-    distances; a row's count is in the part where the row starts. So the same delta is always cut in
-    the same way.
+    The rows and connections form a line, each row before its connections. The line is cut at equal
+    distances; a row's count is in the part where the row starts. So equal deltas are cut alike.
     """
     source = delta.source.astype(np.int64)
-    rows = delta.row_starts[:-1] + np.arange(delta.neurons)  # where each row stands in the line
+    rows = delta.row_starts[:-1] + np.arange(delta.neurons)  # each row's position in the line
     connections = np.arange(delta.connections) + source + 1
     for start in range(0, delta.neurons + delta.connections, most):
         ends = [start, start + most]

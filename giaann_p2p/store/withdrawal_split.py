@@ -35,15 +35,15 @@ class UpdatePart(NamedTuple):
 
 
 def as_it_came(
-    told: UpdatePart, remembered: Remembered, limits: Limits, layout: Layout
+    received: UpdatePart, remembered: Remembered, limits: Limits, layout: Layout
 ) -> Iterator[UpdatePart]:
     """Split a withdrawal: shards that remember another delta of the chunk withdraw that one.
 
     An update that is not a withdrawal is yielded unchanged.
     """
-    at, update, parcel, _ = told
+    at, update, parcel, _ = received
     if update.chunk < WITHDRAWN:
-        yield told
+        yield received
         return
     left = update.shards
     for own in remembered(update.job, update.chunk - WITHDRAWN, left):
@@ -53,7 +53,7 @@ def as_it_came(
             mine = update._replace(shards=own.shards, delta=delta, parcel=b"", seal=own.seal)
             yield UpdatePart(at, mine, own.data, is_own=True)
     if len(left) == len(update.shards):
-        yield told
+        yield received
     elif len(left):
         seal = narrowed(update.seal, update.delta, update.shards, left, layout)
         yield UpdatePart(at, update._replace(shards=left, seal=seal), parcel)
@@ -71,11 +71,11 @@ def released_at_once(new: Iterable[tuple[UpdatePart, Shards]]) -> list[tuple[int
     ]
 
 
-def by_update(count: int, told: Sequence[UpdatePart], planned: Sequence[Shards]) -> list[Shards]:
+def by_update(count: int, parts: Sequence[UpdatePart], planned: Sequence[Shards]) -> list[Shards]:
     """Return for each of `count` updates the planned shards of all its parts, ascending."""
-    if len(told) == count:
+    if len(parts) == count:
         return list(planned)
-    parts: list[list[Shards]] = [[] for _ in range(count)]
-    for one, fresh in zip(told, planned, strict=True):
-        parts[one.at].append(fresh)
-    return [np.sort(np.concatenate(some)) for some in parts]
+    found: list[list[Shards]] = [[] for _ in range(count)]
+    for one, fresh in zip(parts, planned, strict=True):
+        found[one.at].append(fresh)
+    return [np.sort(np.concatenate(some)) for some in found]

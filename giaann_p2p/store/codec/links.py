@@ -100,11 +100,11 @@ def chained(
     """Encode connections as links, and their strengths; `place` has the dtype of the shape."""
     new = first_of_runs(target)
     new[row_starts[:-1][row_starts[1:] > row_starts[:-1]]] = True
-    told = first_of_runs(strength)
-    told |= new
-    state = (told ^ new).view(np.uint8)  # 1 for a further connection with another strength
+    stated = first_of_runs(strength)
+    stated |= new
+    state = (stated ^ new).view(np.uint8)  # 1 for a further connection with another strength
     state += ~new
-    coded = numbered(strength[told], place[told], sample)
+    coded = numbered(strength[stated], place[stated], sample)
     lengths, skips = _skips(target, row_starts, new.nonzero()[0])
     return Links(lengths, skips, place + state * shape.dtype.type(shape.places)), coded
 
@@ -176,8 +176,8 @@ def _check_order(place: Places, new: Flags) -> None:
 
 
 def _strength(steps: Places, place: Places, strengths: Strengths, places: int) -> Ints:
-    told = (steps < places) | (steps >= 2 * places)
-    (at,) = told.nonzero()
+    stated = (steps < places) | (steps >= 2 * places)
+    (at,) = stated.nonzero()
     values = restored(strengths, place[at])
     ends = np.append(at[1:], len(steps))
     return values.repeat(ends - at)

@@ -191,8 +191,8 @@ def _check_arrays(arrays: list[npt.NDArray[Any]], sizes: Sizes, shape: Shape) ->
         dtype = shape.dtype if wanted == _STEPS else _DTYPES[wanted]
         if array.dtype != dtype:  # not `check`, whose message would be formatted each time
             raise DamagedError(f"the array of {name} has type {array.dtype}, not {dtype}")
-    told = (sizes.words, sizes.words, sizes.text, *[sizes.neurons] * 4, None, sizes.connections)
-    for array, name, size in zip(arrays, names, told, strict=False):
+    stated = (sizes.words, sizes.words, sizes.text, *[sizes.neurons] * 4, None, sizes.connections)
+    for array, name, size in zip(arrays, names, stated, strict=False):
         if size not in (None, len(array)):
             raise DamagedError(f"the length of {name} is {len(array)}, not {size}")
 

@@ -201,8 +201,8 @@ def _check_arrays(arrays: list[npt.NDArray[Any]], sizes: Sizes, shape: Shape) ->
         if array.dtype != dtype:
             raise DamagedError(f"the array of {name} has type {array.dtype}, not {dtype}")
     words, neurons, rows = [sizes.words] * 2, [sizes.neurons] * 2, [sizes.rows] * 3
-    told = (*words, sizes.text, *neurons, *rows, None, sizes.connections)
-    for array, name, size in zip(arrays, names, told, strict=False):
+    stated = (*words, sizes.text, *neurons, *rows, None, sizes.connections)
+    for array, name, size in zip(arrays, names, stated, strict=False):
         if size not in (None, len(array)):
             raise DamagedError(f"the length of {name} is {len(array)}, not {size}")
 

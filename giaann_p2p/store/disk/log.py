@@ -74,7 +74,7 @@ class Log:
         return sum({**self._sizes, **tip}.values())
 
     def go_on(self, tip: Tip) -> None:
-        """Append to the newest file itself from now on, not to a new one."""
+        """Continue to append to the newest file, instead of to a new one."""
         self._tip = tip
 
     def append(self, items: Sequence[Item], now: float = 0.0) -> list[Place]:

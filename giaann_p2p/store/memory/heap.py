@@ -8,7 +8,7 @@ _ARENA_MAX = -8  # see mallopt(3)
 
 
 def keep_together() -> None:
-    """Make all threads share one heap, if the C library supports it; call this before any starts.
+    """Make all threads share one heap, if the C library can; call this before threads start.
 
     Otherwise each thread has its own heap, and memory that one thread frees is of no use to the
     others. A storage peer under load grew by 25 MB in ten minutes, none of it in use; with one

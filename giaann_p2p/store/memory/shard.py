@@ -233,7 +233,7 @@ def _summed(keys: Keys, units: Ints) -> tuple[Keys, Ints]:
 
 
 def _sorted(keys: Keys) -> tuple[Keys, Ints]:
-    """Sort keys; return also their order. With its index below it, a key is sorted faster."""
+    """Sort keys; return also their order. Keys packed with their indices are sorted faster."""
     bits = np.uint64(len(keys).bit_length())
     if int(keys.max()) >> int(np.uint64(64) - bits):  # no bits are left for the index
         order = np.argsort(keys)

@@ -114,7 +114,7 @@ def test_what_cannot_be_is_refused_and_the_present_number_is_nothing_new(disk: F
     before, state = disk.operations, state_of(store)
     store.double(4)
     for wrong in (0, 2, 6, 1 << 17, -8):
-        with pytest.raises(UsageError, match=f"4 shards are doubled .*, not to {wrong}"):
+        with pytest.raises(UsageError, match=f"4 shards can become .*, not {wrong}"):
             store.double(wrong)
     assert disk.operations == before
     assert state_of(store) == state
