@@ -46,20 +46,19 @@ from giaann_p2p.store.layout import Layout
 from giaann_p2p.store.store import Store
 
 _LARGE = 8 << 20
-"""The size in bytes from which on a text is parsed in several processes, because these take seconds
-to start."""
+"""The size in bytes from which on a text is parsed in several processes, which start slowly."""
 
 
 _SHARDS = 16
-"""The shards of a brain, fewer than a swarm's, because every text costs each shard a set of chunks.
-Digests do not depend on the number of shards."""
+"""The number of shards of a brain: fewer than in a swarm, because each text adds a set of chunks to
+every shard. Digests do not depend on the number of shards."""
 
 
 class Brain:
     """A brain: it learns texts, in any order, and continues prompts."""
 
     def __init__(self, spec: ModelSpec | None = None, device: str = "auto") -> None:
-        """Make an empty brain in memory, of the usual model (`subwords`) unless a spec is given."""
+        """Make an empty brain in memory; the default model is that of the profile `subwords`."""
         self._device = devices.resolve(device)
         self._directory: Path | None = None
         spec = spec or new_spec()
@@ -135,11 +134,11 @@ class Brain:
         """Learn texts: strings, or files given by their paths.
 
         A text is learned once, however often it is given, and an interrupted text is resumed; with
-        `epochs` it is learned so many times. `workers` is the number of parsing processes (0: one
-        for a small text, else one per core; with more than one, a script must guard its main part
-        by `if __name__ == "__main__":`, as multiprocessing requires). `name` replaces the name of
-        the file. `should_stop` is called after each chunk; if it returns true, learning ends, and
-        the chunks learned so far are kept.
+        `epochs`, it is learned that many times. `workers` is the number of parsing processes (0:
+        one for a small text, else one per core; with more than one, a script must guard its main
+        part by `if __name__ == "__main__":`, as multiprocessing requires). `name` replaces the name
+        of the file. `should_stop` is called after each chunk; if it returns true, learning ends,
+        and the chunks learned so far are kept.
         """
         if epochs < 1 or workers < 0:
             raise UsageError(f"epochs must be 1 or more ({epochs}), workers 0 or more ({workers})")
@@ -201,7 +200,7 @@ class Brain:
     def generate_each(
         self, prompt: str, answers: int, *, max_tokens: int = 80, sampling: Sampling
     ) -> list[Generation]:
-        """Continue a prompt several times: drawn with the seed, and with those after it."""
+        """Continue a prompt several times, drawn with consecutive seeds."""
         return [
             self.generate(prompt, max_tokens=max_tokens, sampling=one)
             for one in sampling.each(answers)
@@ -225,7 +224,7 @@ class Brain:
         `bits` measures the bits of the text, too, by the probabilities of `mix`; this takes longer.
         """
         if feed not in set(Feed):
-            raise UsageError(f"no feed {feed!r}; there are {', '.join(Feed)}")
+            raise UsageError(f"no feed is named {feed!r}; choose from {', '.join(Feed)}")
         seed = self.spec.seed_tokens if seed_tokens is None else seed_tokens
         if seed < 1:
             raise UsageError(f"seed_tokens must be 1 or more: {seed}")
@@ -293,9 +292,9 @@ class Brain:
         round_strengths: bool = False,
         progress: Callable[[float], None] = lambda _share: None,
     ) -> learning.Imported:
-        """Add a database of GIAANNpy, the public reference; the same one is added once.
+        """Add a database of GIAANNpy, the public reference; a known database is not added again.
 
-        `round_strengths`: take the nearest count where a strength is none, instead of refusing it.
+        `round_strengths`: round each strength that is no whole count, instead of refusing it.
         """
         return self.add_database(
             reading.read(
@@ -331,7 +330,7 @@ class Brain:
         )
 
     def digest(self) -> str:
-        """Return 64 hex digits that are equal exactly for equal knowledge, in any history."""
+        """Return 64 hex digits that are equal exactly for equal knowledge, whatever its history."""
         return readable(self._store.digest())
 
     def compact(self) -> tuple[int, int]:

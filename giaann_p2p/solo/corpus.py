@@ -59,7 +59,7 @@ class Corpus:
             if _digest(block) != digest:
                 raise TextError(
                     f"{self.name} changed while it was read, about byte {at * BLOCK:,}; "
-                    "learn it again when it no longer does"
+                    "learn it again once it no longer changes"
                 )
             self._read += len(block)
             yield block
@@ -71,7 +71,7 @@ def opened(source: Source) -> Iterator[Corpus]:
     check_kind(source)
     if isinstance(source, str) and _names_a_file(source):
         raise TextError(
-            f"{source!r} is a text of one word, and a file's name: give Path({source!r})"
+            f"{source!r} is a single word, and a file's name: for the file, give Path({source!r})"
         )
     with ExitStack() as held:
         with translated(source) as name:

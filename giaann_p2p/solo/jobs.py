@@ -83,7 +83,7 @@ class Progress:
 
 
 def note_foreign(store: Store, job: bytes, name: str) -> None:
-    """Note a job that was learned elsewhere, under a name, unless it has one here."""
+    """Note the name of a job that was learned elsewhere, unless it has a name here."""
     key = _PREFIX + job.hex()
     if key not in store.notes:
         store.note(key, msgspec.msgpack.encode(_Note(name, 1, complete=False, foreign=True)))
@@ -110,4 +110,4 @@ def _note_of(value: bytes) -> _Note:
     try:
         return msgspec.msgpack.decode(value, type=_Note)
     except msgspec.MsgspecError as error:
-        raise DamagedError(f"a note that is none of a brain: {error}") from None
+        raise DamagedError(f"a note in the store is not that of a brain: {error}") from None

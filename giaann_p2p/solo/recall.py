@@ -1,7 +1,7 @@
 """Measures recall: the brain is prompted with only the first words of each text that it learned.
 
-It recalls a text if its answer is the rest, to the last word. What a text is, a sentence or some
-sentences, the profile says.
+It recalls a text if its answer is the rest, to the last word. The profile determines what a text
+is: a sentence, or several.
 """
 
 from collections.abc import Callable, Iterable
@@ -40,7 +40,7 @@ def recall(
     result: Recalled,
     progress: Callable[[Recalled], None] = lambda _: None,
 ) -> None:
-    """Prompt with the first half of each text that can be learned; count in a result."""
+    """Prompt with the first words of each text that can be learned; add the counts to `result`."""
     for text in texts:
         found = halves(text)
         if found is None:

@@ -59,4 +59,4 @@ def _name(file: Path) -> str:
 def check_kind(source: object) -> None:
     """Raise UsageError for a value that cannot be a source."""
     if not isinstance(source, str | Path):
-        raise UsageError(f"a text is a str, and the file of one a Path; this is {source!r}")
+        raise UsageError(f"a text must be a str, or its file a Path; this is {source!r}")

@@ -1,8 +1,8 @@
 """Databases of GIAANNpy, the public reference: reads what it writes to disk, and writes one.
 
 A database is a folder: four dictionaries at the top, and one folder for each column, with a tensor
-of its neurons and one of the connections of each of its neurons. Whoever made it is a stranger: no
-code in it is run, no link is followed, and nothing larger than the files themselves is built.
+of its neurons and one of the connections of each of its neurons. Its author is a stranger: no code
+in it is run, no link is followed, and nothing larger than the files themselves is built.
 
     folder        names       -> the files of each column
     files         a file      -> its bytes

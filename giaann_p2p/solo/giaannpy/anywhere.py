@@ -18,9 +18,9 @@ from giaann_p2p.solo.giaannpy.rows import reserved_names
 
 
 def with_anywhere(parts: Sequence[Delta], spec: ModelSpec) -> Delta:
-    """Return the sum of rows; with the rows that ignore columns, if the model has any.
+    """Return the sum of own rows, plus the rows that ignore columns if the model has any.
 
-    Delimiters may be among the parts: they have no connections.
+    The parts may include counts of delimiters, which have no connections.
     """
     found = total([*parts, EMPTY])
     if not getattr(spec.subwords, "any_column", False):
@@ -30,7 +30,7 @@ def with_anywhere(parts: Sequence[Delta], spec: ModelSpec) -> Delta:
 
 
 def anywhere(own: Delta, spec: ModelSpec) -> Delta:
-    """Return the rows that ignore columns of the own rows in a delta, which has no others."""
+    """Return the rows that ignore columns, computed from a delta that has own rows only."""
     if not own.neurons:
         return EMPTY
     prime = own.feature == np.uint64(PRIME)

@@ -18,7 +18,7 @@ from giaann_p2p.solo.giaannpy.strengths import SEGMENTS, uneven, units_of
 from giaann_p2p.solo.giaannpy.tensors import Entries, Fractions, entries
 
 Bytes = Callable[[Path, int], bytes]
-"""A function that reads a file of at most so many bytes."""
+"""A function that reads a file of at most the given number of bytes."""
 
 MOST_PICKLE, MOST_TENSOR = 1 << 26, 1 << 29
 """The most bytes of a dictionary's file, and of a tensor's."""
@@ -29,13 +29,13 @@ NEURONS_SHAPE = (1, 1, SEGMENTS, vocabulary.FEATURES)
 
 
 class ColumnRows(NamedTuple):
-    """A column's rows, and what is not exact in them."""
+    """A column's rows, and how much of them is inexact."""
 
     rows: Rows
     left_out: int
     """The number of connections by distance in columns that the model does not keep."""
     nearest: int
-    """The number of those kept that are known to the nearest unit only."""
+    """The number of kept connections whose strengths are known only to the nearest unit."""
     rounded: int
     """The number of strengths and counts that were rounded to the nearest count."""
 
@@ -49,7 +49,7 @@ def read(
         column.concept,
         FORMAT,
     ):
-        raise DatabaseError(f"{column.metadata} is not that of column {column.concept} in {FORMAT}")
+        raise DatabaseError(f"{column.metadata} is not for column {column.concept} in {FORMAT}")
     feature, count, rounded = _occurrences(
         entries(bytes_of(column.neurons, MOST_TENSOR), column.neurons, NEURONS_SHAPE)
     )

@@ -1,7 +1,7 @@
-"""What the reference's files have no place for: a brain's model, and how often tokens delimit.
+"""What the reference's files have no place for: a brain's model, and counts of delimiters.
 
-It is one more file of a database that we write. GIAANNpy knows delimiters as flags only. So a count
-here is used where the flag is set, and where the file is missing, each flag counts once.
+It is an additional file in databases that we write. GIAANNpy knows delimiters only as flags. So a
+count here is used where the flag is set, and where the file is missing, each flag counts once.
 """
 
 from typing import Annotated
@@ -31,8 +31,7 @@ def read(data: bytes, name: object) -> Extras:
         return msgspec.json.decode(data, type=Extras)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise DatabaseError(
-            f"{name} is damaged ({fault_of(error)}); delete it, and the rest of the database can be"
-            " read"
+            f"{name} is damaged ({fault_of(error)}); delete it to read the rest of the database"
         ) from None
 
 

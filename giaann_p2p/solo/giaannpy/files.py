@@ -11,7 +11,7 @@ _FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
 
 
 def plain(path: Path, most: int) -> bytes:
-    """Return the content of a file; DatabaseError for any other thing, or a larger file."""
+    """Return a file's content; DatabaseError unless it is a plain file of at most `most` bytes."""
     try:
         opened = os.open(path, _FLAGS)
     except FileNotFoundError:
@@ -20,7 +20,7 @@ def plain(path: Path, most: int) -> bytes:
         linked = " (links are not followed)" if path.is_symlink() else ""
         raise DatabaseError(f"{path} cannot be read: {error.strerror}{linked}") from None
     found = os.fstat(opened)
-    if not stat.S_ISREG(found.st_mode):  # before it is made a file, which a folder cannot be
+    if not stat.S_ISREG(found.st_mode):  # before `fdopen`, which fails for a folder
         os.close(opened)
         raise DatabaseError(f"{path} is no plain file; copy the database's files themselves")
     with os.fdopen(opened, "rb") as file:

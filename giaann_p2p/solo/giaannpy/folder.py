@@ -61,7 +61,7 @@ def columns(folder: Path) -> list[Column]:
         match = _COLUMN.fullmatch(name)
         if not match:
             raise DatabaseError(
-                f"{path} is no column; databases of other releases of GIAANNpy must be built anew"
+                f"{path} is no column; databases of other releases of GIAANNpy must be rebuilt"
             )
         found.append(_column(int(match[1]), path))
     return sorted(found)

@@ -28,7 +28,7 @@ class Imported(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def learn(store: Store, database: Database) -> Imported:
-    """Add a database to a store, durably; what was interrupted is continued."""
+    """Add a database to a store, durably; an interrupted import is continued."""
     job = _job(database)
     progress = Progress(store, job, f"{database.name} (a database of GIAANNpy)")
     known = progress.complete

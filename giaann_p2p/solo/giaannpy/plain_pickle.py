@@ -63,7 +63,7 @@ class _Reader:
         self._data, self._at = data, 0
         self._found: Plain | None = None
         self._items: list[str | int] = []
-        """The keys and values that are not in the dictionary yet, in turn."""
+        """The keys and values that are not in the dictionary yet, alternating."""
         self._memo: list[str | int] = []
 
     def read(self) -> Plain:
@@ -101,7 +101,7 @@ class _Reader:
         return text
 
     def _remember(self, size: int) -> None:
-        """Give the last value the next number, as every pickle does; the dictionary takes one."""
+        """Give the last value, or the dictionary, the next number, as every pickle does."""
         number = int.from_bytes(self._data[self._at : self._at + size], "little")
         if size and number != len(self._memo):
             raise ValueError("values are not numbered in turn")

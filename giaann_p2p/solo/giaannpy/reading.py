@@ -1,4 +1,4 @@
-"""Reads a whole database into memory, as deltas: nothing is learned before all of it is sound."""
+"""Reads a whole database into memory, as deltas: nothing is learned before all of it is checked."""
 
 import hashlib
 from collections.abc import Callable, Iterable
@@ -27,7 +27,7 @@ _CHUNK = 1 << 19
 
 @dataclass
 class Database:
-    """A database as deltas, and what is not exact in it."""
+    """A database as deltas, and how much of it is inexact."""
 
     name: str
     spec: ModelSpec
@@ -43,11 +43,11 @@ class Database:
     left_out: int = 0
     """The number of connections by distance in columns that the model does not keep."""
     nearest: int = 0
-    """The number of those kept that are known to the nearest unit only."""
+    """The number of kept connections whose strengths are known only to the nearest unit."""
     rounded: int = 0
     """The number of strengths and counts that are no whole counts, and were rounded."""
     flags_only: bool = False
-    """Whether delimiters are known by flags only: then each counts once."""
+    """Whether delimiters are known only by flags, each of which counts once."""
     unknown: int = 0
     """The number of other things in the folders, which were not read."""
 
@@ -86,7 +86,7 @@ def read(
 ) -> Database:
     """Read a database for a model; DatabaseError if it is unsafe, damaged, or of other settings.
 
-    `round_strengths`: take the nearest count where a strength is none, instead of refusing it.
+    `round_strengths`: round each strength that is no whole count, instead of refusing it.
     """
     check_model(spec)
     known, files = tokeniser(), _Hasher(folder.checked(source))
@@ -113,13 +113,13 @@ def check_model(spec: ModelSpec) -> None:
     """Raise UsageError for a model whose knowledge a database cannot hold."""
     if spec.profile != "subwords":
         raise UsageError(
-            f"databases of GIAANNpy hold brains of the profile subwords, and this one is of "
-            f"{spec.profile}; take another directory"
+            f"databases of GIAANNpy hold brains of the profile subwords, but this brain has "
+            f"{spec.profile}; use another directory"
         )
     if spec.column_segments > REFERENCE_COLUMN_SEGMENTS:
         raise UsageError(
-            f"databases of GIAANNpy have {REFERENCE_COLUMN_SEGMENTS} column segments, and this "
-            f"brain's model {spec.column_segments}; take another directory"
+            f"databases of GIAANNpy have {REFERENCE_COLUMN_SEGMENTS} column segments, but this "
+            f"brain's model has {spec.column_segments}; use another directory"
         )
 
 
@@ -155,7 +155,7 @@ def _flagged(flags: Plain, file: Path) -> Iterable[int]:
     """Return the tokens whose features are flagged."""
     for feature, flag in flags.items():
         if flag not in (0, 1) or not isinstance(feature, int):
-            raise DatabaseError(f"{file} holds something else than a flag for each feature")
+            raise DatabaseError(f"{file} holds something other than a flag for each feature")
         if flag:
             if not 1 <= feature <= TOKENS:
                 raise DatabaseError(f"{file} flags feature {feature}, which is no token of a text")

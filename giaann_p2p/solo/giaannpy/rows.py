@@ -54,7 +54,7 @@ def own_rows(rows: Rows, known: Tokeniser, spec: ModelSpec) -> Delta:
 
 
 def delimiters(concept: int, counts: dict[int, int], known: Tokeniser) -> Delta:
-    """Return the neurons of a reserved concept that count delimiters, by token."""
+    """Return the neurons of a reserved concept, with the counts of delimiters by token."""
     if not counts:
         return EMPTY
     tokens = np.array(list(counts), np.int64)

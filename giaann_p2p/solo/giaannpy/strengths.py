@@ -27,7 +27,7 @@ _INCREMENTS = np.array([0, *(increment(d) for d in range(1, DISTANCES + 1))])
 def units_of(values: Fractions, segment: Ints) -> tuple[Ints, Mask]:
     """Return strengths in units, and which of them are certain not to be a whole count.
 
-    Neither is 0: the least is one increment, or one unit.
+    No strength becomes 0: the least is one increment, or one unit.
     """
     distance = SEGMENTS - segment  # of a feature segment
     by_token = segment >= REFERENCE_COLUMN_SEGMENTS
@@ -42,7 +42,7 @@ def units_of(values: Fractions, segment: Ints) -> tuple[Ints, Mask]:
 
 
 def uneven(values: Fractions, segment: Ints) -> Mask:
-    """Return which strengths are known to a unit only: by column, and no whole units."""
+    """Return which strengths are known only to a unit: by column, and not of whole units."""
     by_column = segment < REFERENCE_COLUMN_SEGMENTS
     found: Mask = by_column & (np.rint(values * UNITS) != values * UNITS)
     return found
@@ -62,7 +62,7 @@ def values_of(units: Ints, segment: Ints) -> Fractions:
 
 
 def _drift(count: Fractions) -> Fractions:
-    """Return how far a sum of so many equal fractions may be off, in counts.
+    """Return how far a sum of this many equal fractions may be off, in counts.
 
     Each addition rounds the sum to 24 bits, and the increment itself was rounded.
     """

@@ -1,4 +1,4 @@
-"""Reads and writes the reference's tensor files: sparse, in 32-bit fractions, on the processor.
+"""Reads and writes the reference's tensor files: sparse, in 32-bit fractions, on the CPU.
 
 `torch.load` with `weights_only` runs no code of a file, but may build objects larger than the file.
 So a file's parts must not grow by unpacking, and may name only what a sparse tensor is made of.
@@ -47,7 +47,8 @@ _NAMED = frozenset(
         "collections OrderedDict",
     ]
 )
-"""What the pickle of a sparse tensor names; of fractions of any size, to say which are needed."""
+"""What the pickle of a sparse tensor may name. It names fractions of any size, so that an error can
+state which are needed."""
 _NAMING = frozenset(["INST", "STACK_GLOBAL", "EXT1", "EXT2", "EXT4", "NEWOBJ", "NEWOBJ_EX", "OBJ"])
 """Other instructions to name things; PyTorch's files have none of them."""
 
@@ -84,7 +85,7 @@ def entries(data: bytes, name: object, shape: Sequence[int]) -> Entries:
 def _unchecked() -> AbstractContextManager[None]:
     """Return a context in which PyTorch does not check the indices of sparse tensors.
 
-    It takes 12 ms a file on a busy machine, and `_summed` checks what is used, in a tenth of that.
+    The check takes 12 ms per file on a busy machine; `_summed` checks the entries in a tenth of it.
     """
     found: AbstractContextManager[None] = torch.sparse.check_sparse_tensor_invariants(False)  # type: ignore[no-untyped-call]
     return found
@@ -124,7 +125,7 @@ def _check_parts(data: bytes, name: object) -> None:
 
 
 def _summed(tensor: torch.Tensor, name: object, shape: Sequence[int]) -> Entries:
-    """Return a tensor's entries in order; those of one place are added up."""
+    """Return a tensor's entries in order; the entries of one place are added up."""
     places, values = tensor._indices().numpy(), tensor._values().numpy().astype(np.float64)
     # PyTorch checks the shapes, too, but does not promise to.
     fit = places.ndim == 2 and values.ndim == 1 and places.shape == (len(shape), len(values))

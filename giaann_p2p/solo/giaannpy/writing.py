@@ -1,4 +1,4 @@
-"""Writes a brain as a database: GIAANNpy can go on with it, and importing it gives the same brain.
+"""Writes a brain as a database: GIAANNpy can use it, and importing it gives the same brain.
 
 What the reference does not know is left out: the rows that ignore columns, which follow from the
 others, and how often a token was a delimiter, which goes into a file of its own (see `extras`).
@@ -28,11 +28,11 @@ from giaann_p2p.solo.giaannpy.anywhere import with_anywhere
 from giaann_p2p.solo.giaannpy.strengths import SEGMENTS, units_of, values_of
 
 _MOST = 1 << 47
-"""The units from which on two 32-bit fractions do not hold a strength."""
+"""The number of units from which on two 32-bit fractions cannot hold a strength."""
 
 
 class Exported(msgspec.Struct, frozen=True, kw_only=True):
-    """What was written."""
+    """The counts of what was written."""
 
     columns: int
     neurons: int
@@ -45,13 +45,13 @@ def write(
     target: Path,
     progress: Callable[[float], None] = lambda _share: None,
 ) -> Exported:
-    """Write all knowledge of a brain into a new folder, which appears when all of it is there.
+    """Write all knowledge of a brain into a new folder, which appears once it is complete.
 
-    UsageError if there is something in the folder, or the format cannot hold the brain.
+    UsageError if the folder is not empty, or if the format cannot hold the brain.
     """
     reading.check_model(spec)
     if os.path.lexists(target) and not (target.is_dir() and not any(target.iterdir())):
-        raise UsageError(f"{target} is there already; give the name of a new folder")
+        raise UsageError(f"{target} exists already; give the name of a new folder")
     own = _own_rows(known, spec)
     try:
         target.absolute().parent.mkdir(parents=True, exist_ok=True)
@@ -81,7 +81,7 @@ def _own_rows(known: Delta, spec: ModelSpec) -> Delta:
     own = known.only(~np.isin(known.concept, reserved))
     if digest(with_anywhere([own, counted], spec)) != digest(known):
         raise UsageError(
-            "this brain's rows that ignore columns are not the sum of its other rows, so that a "
+            "this brain's rows that ignore columns are not the sum of its other rows, so a "
             "database of GIAANNpy cannot hold it; copy its directory instead"
         )
     shift = REFERENCE_COLUMN_SEGMENTS - spec.column_segments

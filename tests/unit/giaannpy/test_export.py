@@ -139,7 +139,7 @@ def test_nothing_is_written_over(tmp_path: Path, database: Path) -> None:
     brain.export_giaannpy(tmp_path / "empty")
     for name in ("empty", "file"):
         (tmp_path / "file").write_text("mine")
-        with pytest.raises(UsageError, match="is there already"):
+        with pytest.raises(UsageError, match="exists already"):
             brain.export_giaannpy(tmp_path / name)
     with pytest.raises(DiskError, match="cannot be written"):
         brain.export_giaannpy(tmp_path / "file" / "database")

@@ -186,7 +186,7 @@ def test_a_bomb_is_not_unpacked(copy: Path) -> None:
 )
 def test_metadata_of_another_column(copy: Path, content: dict[str, object]) -> None:
     (copy / COLUMN / "data.pkl").write_bytes(pickle.dumps(content))
-    assert "is not that of column 2223" in refused(copy, f"{COLUMN}/data.pkl")
+    assert "is not for column 2223" in refused(copy, f"{COLUMN}/data.pkl")
 
 
 def test_dictionaries_of_other_tokens(copy: Path) -> None:
@@ -207,8 +207,8 @@ def test_dictionaries_of_other_tokens(copy: Path) -> None:
         ({0: True}, "flags feature 0"),
         ({200_000: True}, "flags feature 200000"),
         ({-1: True}, "flags feature -1"),
-        ({5: 2}, "something else than a flag"),
-        ({"a": True}, "something else than a flag"),
+        ({5: 2}, "something other than a flag"),
+        ({"a": True}, "something other than a flag"),
     ],
 )
 def test_flags_that_are_none(copy: Path, flags: dict[object, object], why: str) -> None:
@@ -234,7 +234,7 @@ def test_other_files_are_counted_and_not_read(copy: Path) -> None:
 @pytest.mark.parametrize("name", ["5_data.pkl", "cIndex", "cIndex05", "cIndex5x", "..x"])
 def test_columns_of_other_releases_are_refused(copy: Path, name: str) -> None:
     (copy / "observedColumns" / name).mkdir()
-    assert "must be built anew" in refused(copy, name)
+    assert "must be rebuilt" in refused(copy, name)
 
 
 def test_a_folder_that_is_no_database(tmp_path: Path) -> None:

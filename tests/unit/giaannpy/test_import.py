@@ -167,9 +167,9 @@ def test_a_database_and_a_text_add_up(database: Path) -> None:
 
 
 def test_brains_of_another_kind_are_refused(database: Path) -> None:
-    with pytest.raises(UsageError, match="profile subwords, and this one is of words"):
+    with pytest.raises(UsageError, match="profile subwords, but this brain has words"):
         Brain(ModelSpec(), device="cpu").import_giaannpy(database)
-    with pytest.raises(UsageError, match="4 column segments, and this brain's model 5"):
+    with pytest.raises(UsageError, match="4 column segments, but this brain's model has 5"):
         Brain(subword_spec(column_segments=5), device="cpu").import_giaannpy(database)
     with pytest.raises(UsageError, match="another model"):
         Brain(RECOMMENDED, device="cpu").add_database(reading.read(database, REFERENCE))
