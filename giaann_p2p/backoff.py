@@ -1,6 +1,6 @@
 """Exponential backoff: the pause after failures in a row.
 
-The value asks no clock: its user says when a failure happened, and keeps the new value.
+A `Backoff` reads no clock: its user passes the time of a failure, and keeps the new value.
 """
 
 from math import inf

@@ -49,7 +49,7 @@ class TokenError(UsageError):
 
 
 class EditionError(UsageError):
-    """An edition of a swarm's rules is forged or malformed, or takes something back."""
+    """An edition of a swarm's rules is forged or malformed, or reverts an earlier change."""
 
 
 class EditionDelayed(EditionError):  # noqa: N818  (what it is, not what went wrong)

@@ -14,9 +14,9 @@ DISK_SHARE = 2
 fifth of its memory on the disk, and twice that while it makes a snapshot, so half of its capacity
 is enough."""
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
-"""Environment variables that limit the thread pools of torch and numpy to one thread. The products
-of the parse are small, and threads that wait for one another spin: beside other work, two of them
-took ten times as long as one. What is to use several cores uses several processes."""
+"""Environment variables that limit the thread pools of torch and numpy to one thread. The parser's
+matrix products are small, and threads that wait for one another spin: beside other work, two of
+them took ten times as long as one. To use several cores, start several processes."""
 _MEMINFO = Path("/proc/meminfo")
 _OWN_GROUP = Path("/proc/self/cgroup")
 _CGROUP = Path("/sys/fs/cgroup")
@@ -25,17 +25,17 @@ _CGROUP = Path("/sys/fs/cgroup")
 def memory() -> int | None:
     """Return the total bytes that this process can have; None if they cannot be determined."""
     limits = (limit for limit, _ in _group_limits())
-    return min((one for one in (_told("MemTotal"), *limits) if one is not None), default=None)
+    return min((one for one in (_meminfo("MemTotal"), *limits) if one is not None), default=None)
 
 
 def available_memory() -> int | None:
     """Return the bytes that this process could have now; None if they cannot be determined."""
     left = (max(0, limit - taken) for limit, taken in _group_limits())
-    return min((one for one in (_told("MemAvailable"), *left) if one is not None), default=None)
+    return min((one for one in (_meminfo("MemAvailable"), *left) if one is not None), default=None)
 
 
 def check_capacity(capacity: int, there: int | None) -> None:
-    """Raise UsageError if a storage peer promises more memory than there is.
+    """Raise UsageError if a storage peer promises more memory than the machine has.
 
     Other peers give it shards according to this promise, and would have to take them back.
     """
@@ -49,7 +49,7 @@ def check_capacity(capacity: int, there: int | None) -> None:
     )
 
 
-def _told(wanted: str) -> int | None:
+def _meminfo(wanted: str) -> int | None:
     try:
         for line in _MEMINFO.read_text().splitlines():
             name, _, value = line.partition(":")

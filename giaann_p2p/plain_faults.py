@@ -1,4 +1,4 @@
-"""Plain words for what is wrong with JSON, or MessagePack, that lacks the form it should have.
+"""Plain words for faults in JSON or MessagePack that does not have the expected form.
 
 msgspec names its own types ("Expected `int | null`, got `str` - at `$.max_tokens`"), which a user
 who has written a file, or a request by hand, need not know.
@@ -37,7 +37,7 @@ class Fault(NamedTuple):
 
 
 def fault_of(error: Exception) -> Fault:
-    """Return what is wrong, by the error that decoding JSON or MessagePack has raised."""
+    """Return the fault behind an error that decoding JSON or MessagePack has raised."""
     if isinstance(error, RecursionError):
         return Fault("", "it is nested too deeply")
     if isinstance(error, UnicodeDecodeError):
@@ -102,7 +102,7 @@ def _no_msgpack(_: str, found: re.Match[str]) -> Fault:
 
 
 def _named(path: str) -> str:
-    """Return a place in words, where msgspec does not tell the key of a value."""
+    """Return a path, in words if msgspec does not state the key of a value."""
     within, is_value, _ = path.partition("[...]")
     return (f"a value in {within}" if within else "a value") if is_value else path
 

@@ -2,7 +2,8 @@
 
 A result is one line for people or, with `--json`, one JSON value for machines.
 
-Importing rich takes as long as a gateway takes to answer a prompt, so only what needs it does.
+Importing rich takes as long as a gateway takes to answer a prompt, so functions import it when they
+need it.
 """
 
 import os
@@ -35,7 +36,7 @@ _NO_CHARACTER = "\N{REPLACEMENT CHARACTER}"
 
 @cache
 def errors() -> "Console":
-    """Return the terminal behind standard error, for what is shown while it changes."""
+    """Return the console on standard error, for spinners and progress bars."""
     from rich.console import Console
 
     return Console(stderr=True, highlight=False, soft_wrap=True)
@@ -62,7 +63,7 @@ def _output() -> Iterator[None]:
     except BrokenPipeError:  # the reader has closed the pipe
         raise
     except OSError as error:
-        sys.stdout = open(os.devnull, "w")  # noqa: PTH123, SIM115  (or it is flushed at the end)
+        sys.stdout = open(os.devnull, "w")  # noqa: PTH123, SIM115  (else it is flushed at exit)
         raise GiaannError(f"standard output cannot be written: {error.strerror}") from None
 
 
@@ -100,7 +101,7 @@ def complain(text: str) -> None:
 
 
 def remark(text: str) -> None:
-    """Write lines that are no result."""
+    """Write lines that are not a result, to standard error."""
     sys.stderr.write(text + "\n")
 
 
@@ -136,7 +137,7 @@ def _is_watched() -> bool:
 
 @contextmanager
 def joining(quiet: bool = False) -> Iterator[Callable[[], None]]:
-    """Show that a swarm is being joined (seconds), until the yielded function is called."""
+    """Show that a swarm is being joined, until the yielded function is called; it takes seconds."""
     with waiting("joining the swarm ...", quiet) as over:
         yield over
 
@@ -168,7 +169,7 @@ class Bar:
         self._task = bars.add_task(label, total=1.0, news="")
 
     def update(self, share: float, news: str) -> None:
-        """Show the share that is done, from 0 to 1, and some news."""
+        """Show the share that is done, from 0 to 1, and the text `news`."""
         self._bars.update(self._task, completed=share, news=news)
 
 

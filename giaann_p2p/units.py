@@ -13,7 +13,7 @@ _FACTORS: dict[str, int] = {"": 1, "b": 1} | {
 
 
 def nbytes(text: str) -> int:
-    """Parse a number of bytes; UsageError if the text is none."""
+    """Parse a number of bytes; UsageError if the text is not one."""
     found = _AMOUNT.fullmatch(text)
     factor = _FACTORS.get(found[2].lower()) if found else None
     if found is None or factor is None:

@@ -67,10 +67,10 @@ def _with_whole_link(found: Kind) -> Kind:
     return msgspec.structs.replace(found, join=full_link(join)) if join else found
 
 
-def _parameter(field: msgspec.structs.FieldInfo, told: msgspec.Meta) -> inspect.Parameter:
+def _parameter(field: msgspec.structs.FieldInfo, meta: msgspec.Meta) -> inspect.Parameter:
     kind = get_args(field.type)[0]
-    form = (told.extra or {}).get("form") or None
-    option = typer.Option(help=f"{told.description}{_default(field.default)}", metavar=form)
+    form = (meta.extra or {}).get("form") or None
+    option = typer.Option(help=f"{meta.description}{_default(field.default)}", metavar=form)
     return inspect.Parameter(
         field.name,
         inspect.Parameter.KEYWORD_ONLY,

@@ -60,10 +60,10 @@ class Daemon(NamedTuple):
         host = self.place.host
         own = {"peer": name_of(host.me), "listen": host.config.listen[0]}
 
-        def told() -> Status:
+        def current() -> Status:
             return msgspec.structs.replace(reachable(status(), host.is_up), **own)
 
-        async with seen(self.options, told, Metrics(read, host).page):
+        async with seen(self.options, current, Metrics(read, host).page):
             return await last(node, departure)
 
 

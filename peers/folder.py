@@ -2,13 +2,13 @@
 
     peer.key          the peer's identity; a copy of it can act as this peer
     manifest.json     the swarm's manifest; checked against the swarm's id at each read
-    listen.json       the addresses listened on, so that free ports stay the same
+    listen.json       the addresses listened on, so that chosen ports stay the same
     known-peers.json  addresses of peers seen before
     standing          how long a compute peer has seen each storage peer
     store/            a storage peer's store
     founder.key       the founder's identity, in the folder that founded the swarm
     token, revoked    membership, in a swarm for members only
-    edition           the newest edition of the swarm's rules; the manifest's count without it
+    edition           the newest edition of the swarm's rules; none if the manifest's rules hold
 
 Small files are written atomically.
 """
@@ -56,7 +56,7 @@ class Folder:
 
     @contextlib.contextmanager
     def tried(self) -> Iterator[Callable[[], None]]:
-        """Delete all files at the context's end if the folder was empty before, for a failed start.
+        """Undo a failed start: at the context's end, delete all files if the folder was empty.
 
         Calling the yielded function keeps the files.
         """

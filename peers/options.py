@@ -152,7 +152,7 @@ def flag(name: str) -> str:
     return "--" + name.replace("_", "-")
 
 
-def _wanted(field: msgspec.structs.FieldInfo, told: msgspec.Meta) -> str:
+def _wanted(field: msgspec.structs.FieldInfo, meta: msgspec.Meta) -> str:
     """Return a phrase that says which values an option accepts."""
     kind = get_args(field.type)[0]
     if get_origin(kind) is Literal:
@@ -160,9 +160,9 @@ def _wanted(field: msgspec.structs.FieldInfo, told: msgspec.Meta) -> str:
     if get_origin(kind) is tuple:
         return "a list of texts"
     words = _KINDS[kind]
-    if told.ge is not None and told.le is not None:
-        return f"{words} from {told.ge} to {told.le}"
-    return words if told.ge is None else f"{words}, {told.ge} or more"
+    if meta.ge is not None and meta.le is not None:
+        return f"{words} from {meta.ge} to {meta.le}"
+    return words if meta.ge is None else f"{words}, {meta.ge} or more"
 
 
 def _field(kind: type[Options], name: str) -> msgspec.structs.FieldInfo:
@@ -178,6 +178,6 @@ def _of_file(file: Path, kind: type[Options]) -> dict[str, Any]:
         raise UsageError(f"{file} is not TOML: {error}") from None
     if strange := set(found) - set(described(kind)):
         raise UsageError(
-            f"{file}: there is no option {min(strange)!r}; there are {', '.join(described(kind))}"
+            f"{file}: no option is named {min(strange)!r}; choose from {', '.join(described(kind))}"
         )
     return dict(found)

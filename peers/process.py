@@ -59,7 +59,7 @@ class Departure(NamedTuple):
     kept: Callable[[], str]
     """Returns a sentence: what happens to shards that are not handed over."""
     decided: Callable[[], Decision]
-    """Returns whether the daemon waits on for its handover, or leaves."""
+    """Returns whether the daemon keeps waiting for its handover, or leaves."""
     go: Callable[[], None]
     """Ends a daemon that has nothing to hand over."""
 
@@ -88,8 +88,8 @@ async def last(node: Lasting, departure: Departure | None = None) -> int:
     """Run a node to its end, and return the daemon's exit code.
 
     The first signal asks the node to leave. A second signal ends it, and so does the time limit. A
-    signal after the node's end, while the daemon tidies up, is only answered in the log, or it
-    would end the process with a traceback; the one after it ends the process.
+    signal after the node's end, while the daemon tidies up, is only logged: otherwise it would end
+    the process with a traceback. The next signal ends the process.
     """
     loop = asyncio.get_running_loop()
     tasks: list[asyncio.Task[None]] = []
@@ -141,7 +141,7 @@ async def _bounded(node: Lasting, departure: Departure, codes: list[int]) -> Non
     """Log why a leaving node still runs; end it when waiting cannot help, or at the time limit."""
     try:
         async with asyncio.timeout(departure.within or None) as end:
-            if await _told(departure, end) is Decision.LEAVE:
+            if await _waited(departure, end) is Decision.LEAVE:
                 departure.go()
                 return
         LOG.warning("leaving now: %s. %s", departure.left(), departure.kept())
@@ -152,7 +152,7 @@ async def _bounded(node: Lasting, departure: Departure, codes: list[int]) -> Non
     await node.close()
 
 
-async def _told(departure: Departure, end: asyncio.Timeout) -> Decision:
+async def _waited(departure: Departure, end: asyncio.Timeout) -> Decision:
     """Log every minute what the node waits for; return the decision that ends the wait."""
     clock = asyncio.get_running_loop().time
     due = clock() + _FIRST_WORD
@@ -178,12 +178,12 @@ async def seen(
         await server.start("127.0.0.1", port)
         LOG.info("metrics at http://127.0.0.1:%d/metrics", server.port)
 
-    def told() -> Status:
+    def current() -> Status:
         return msgspec.structs.replace(status(), metrics_port=server.port)
 
     keeping = None
     if options.status_file:
-        keeping = asyncio.create_task(_kept(StatusFile(Path(options.status_file)), told))
+        keeping = asyncio.create_task(_kept(StatusFile(Path(options.status_file)), current))
     try:
         yield
     finally:
@@ -208,11 +208,11 @@ def _pages(
     }
 
 
-async def _kept(file: StatusFile, told: Callable[[], Status]) -> None:
+async def _kept(file: StatusFile, status: Callable[[], Status]) -> None:
     """Write the status file whenever the daemon's status changes; retry 10 s after a disk error."""
     last: Status | None = None
     while True:
-        if (now := told()) != last:
+        if (now := status()) != last:
             try:
                 file.write(now)
                 last = now

@@ -28,8 +28,8 @@ class ComputeOptions(Options, frozen=True, kw_only=True, forbid_unknown_fields=T
     device: Annotated[
         str,
         told(
-            "Torch device to compute on: auto (CUDA where there is one), cpu, cuda:0. Each worker "
-            "uses it by itself.",
+            "Torch device to compute on: auto (CUDA if available), cpu, cuda:0. Each worker "
+            "process uses it separately.",
             "NAME",
         ),
     ] = "auto"
@@ -78,7 +78,7 @@ class ComputeOptions(Options, frozen=True, kw_only=True, forbid_unknown_fields=T
     verify: Annotated[
         float,
         told(
-            "Share of the rows that prompts read, drawn at random, that is compared with another "
+            "Share of the rows read for prompts, chosen at random, to compare with another "
             "owner's. A peer that returns wrong rows is found after some reads, and avoided. 1 has "
             "every row confirmed by a majority of its owners before it is used, at two to three "
             "times the reads; 0 compares none.",

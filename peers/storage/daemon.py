@@ -37,7 +37,7 @@ async def serve(options: StorageOptions) -> int:
             _LOG.info("%s", cost)
         with store_of(options, daemon.folder, daemon.manifest) as store:
             async with daemon.context(_LOG.name, Rights.STORAGE) as context:
-                divide(store, context.gate.rules().shards)  # the operator names these shards
+                divide(store, context.gate.rules().shards)  # before --renew, which names them
                 renew(store, options.renewed)
                 capacity, settings = options.capacity_bytes, options.settings()
                 node = StorageNode(context, store, capacity=capacity, settings=settings)

@@ -61,7 +61,7 @@ class StorageOptions(Options, frozen=True, kw_only=True, forbid_unknown_fields=T
         str,
         told(
             "Disk space for cold copies: shards that left memory because others own them now,"
-            " kept in case those vanish. Shards that only newcomers hold are kept beyond it.",
+            " kept in case those vanish. Shards that only newcomers hold are kept even beyond it.",
             "SIZE",
         ),
     ] = "64GiB"

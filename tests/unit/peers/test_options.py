@@ -98,7 +98,7 @@ def test_what_cannot_be_is_told(
     ("text", "complaint"),
     [
         ("capacity = ", "is not TOML"),
-        ("capcity = '1GiB'", "there is no option 'capcity'; there are data_dir, listen"),
+        ("capcity = '1GiB'", "no option is named 'capcity'; choose from data_dir, listen"),
         ("listen = [1]", "storage.toml: --listen must be a list of texts; it is [1]"),
     ],
 )
