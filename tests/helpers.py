@@ -1,4 +1,4 @@
-"""Short ways to the objects that tests need."""
+"""Shortcuts to the objects that tests need."""
 
 import tarfile
 from collections.abc import Iterable, Sequence
@@ -36,7 +36,7 @@ def sequences_of(text: str, parser: Parser, spec: ModelSpec | None = None) -> Se
 
 
 def words(text: str) -> list[Word]:
-    """Read tokens as "the/ cat/N sat/ cats=cat/N": text, lemma if another, /N for a noun."""
+    """Read tokens as "the/ cat/N sat/ cats=cat/N": text, lemma if different, /N for a noun."""
     found = []
     place = 0
     for token in text.split():
@@ -56,7 +56,7 @@ def built(*sentences: str, branches: int = 2) -> Sequences:
 
 
 def concatenated(batches: Iterable[Sequences]) -> Sequences:
-    """Put batches behind one another."""
+    """Concatenate batches."""
     parts = [SequenceBuilder(1).build(), *batches]
     offsets = np.cumsum([int(part.starts[-1]) for part in parts])
     starts = [part.starts[1:] + at for part, at in zip(parts[1:], offsets, strict=False)]
@@ -93,7 +93,7 @@ def in_order(row: Row) -> Row:
 
 
 class Shuffled:
-    """Rows whose targets come in an order of their own."""
+    """Rows whose targets are in random order."""
 
     def __init__(self, rows: Rows) -> None:
         self._rows = rows
@@ -108,7 +108,7 @@ class Shuffled:
 
 
 class Alternating:
-    """Rows of two holders of the same, now from the one and now from the other."""
+    """Rows of several holders of the same knowledge, which take turns."""
 
     def __init__(self, *holders: Rows) -> None:
         self._holders = cycle(holders)
@@ -158,7 +158,7 @@ def neurons(names: Sequence[Name]) -> list[Neuron]:
 
 
 def giaannpy_database(where: Path) -> Path:
-    """Unpack a database that GIAANNpy wrote into a folder, and return where it lies there."""
+    """Unpack a database that GIAANNpy wrote into a folder, and return its path."""
     with tarfile.open(DATA / "giaannpy_v2m_quick_database.tar.xz") as archive:
         archive.extraction_filter = getattr(tarfile, "data_filter", None)  # since Python 3.11.4
         archive.extractall(where)  # noqa: S202  (a file of this project)

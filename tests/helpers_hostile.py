@@ -1,4 +1,4 @@
-"""What strangers, torn disks and old backups make of bytes, and what it costs to read that."""
+"""Damaged bytes, as from strangers, torn disks and old backups, and the cost of reading them."""
 
 import tracemalloc
 from collections.abc import Callable
@@ -13,21 +13,21 @@ _EXTREMES = [fill * width for width in (1, 2, 4, 8) for fill in (b"\x00", b"\xff
     b"\x01\x00\x00\x00",
     b"\x00\x00\x00\x01",
 ]
-"""Numbers at their ends, in either order of bytes."""
+"""The extremes of integers, in either byte order."""
 
 
 few = settings(max_examples=settings().max_examples // 3)
-"""For what takes its time; with HYPOTHESIS_PROFILE=soak they are more, too."""
+"""Settings for slow tests: a third of the examples, also with HYPOTHESIS_PROFILE=soak."""
 
 
 def _place(draw: st.DrawFn, size: int) -> int:
-    """Draw a place, any one alike: hypothesis itself would draw the first ones mostly."""
+    """Draw a place, all equally likely: hypothesis itself would mostly draw the first ones."""
     return draw(st.integers(0, (1 << 16) - 1)) * 40_503 % (1 << 16) * (size + 1) >> 16
 
 
 @st.composite
 def mangled(draw: st.DrawFn, *whole: bytes) -> bytes:
-    """Draw what was whole once: flipped, cut, filled up, doubled, put together from two."""
+    """Draw valid bytes, and damage them: flip, cut, insert, omit, overwrite, splice or double."""
     data = draw(st.sampled_from(whole))
     for _ in range(draw(st.sampled_from([1, 1, 1, 2, 3]))):
         at = _place(draw, len(data))
@@ -55,12 +55,12 @@ def mangled(draw: st.DrawFn, *whole: bytes) -> bytes:
 
 
 def hostile(*whole: bytes) -> st.SearchStrategy[bytes]:
-    """Draw what was whole once, now and then what never was, and sometimes what still is."""
+    """Draw mostly damaged bytes, sometimes random ones, and sometimes valid ones."""
     return mangled(*whole) | mangled(*whole) | st.binary(max_size=200) | st.sampled_from(whole)
 
 
 def peak_of(work: Callable[[], object]) -> int:
-    """Return how many bytes some work took at its height, more than there were."""
+    """Return the peak memory of some work, in bytes beyond what was in use before."""
     tracemalloc.start()
     try:
         before, _ = tracemalloc.get_traced_memory()

@@ -1,4 +1,4 @@
-"""A log's workload, and what may be found of it behind a crash."""
+"""A log's workload, and what a crash may leave of it."""
 
 from giaann_p2p.errors import DiskError
 from giaann_p2p.store.disk.files import Files
@@ -23,16 +23,16 @@ def recovered(files: Files, first: int = 1, sync: Sync = ALWAYS) -> tuple[Log, F
 
 
 class Book:
-    """Who uses a log: it writes down what was acknowledged, and what was not."""
+    """A log's user, which records what was acknowledged, and what was not."""
 
     def __init__(self, log: Log) -> None:
         self.log = log
         self.first = 1
         self.acknowledged: Found = []
         self.safe = 0
-        """So many of these have to survive a power cut."""
+        """The number of acknowledged records that must survive a power cut."""
         self.failed: list[Found] = []
-        """What else there would be, had one of the last failures been none."""
+        """What the log would hold, had one of the last failed appends been kept."""
         self._count = 0
 
     def append(self, *sizes: int) -> None:
@@ -52,7 +52,7 @@ class Book:
         self.safe = len(self.acknowledged)
 
     def snapshot(self) -> None:
-        """Let the log begin anew, as if all so far were kept elsewhere."""
+        """Let the log begin anew, as if a snapshot had everything so far."""
         self.first = self.log.roll()
         self.acknowledged, self.safe, self.failed = [], 0, []
         self.log.forget_before(self.first)
@@ -63,14 +63,14 @@ class Book:
         self.failed = []
 
     def take_up(self, log: Log, records: Found) -> None:
-        """Go on with what was recovered."""
+        """Continue with what was recovered."""
         assert self.allows(records)
         self.log, self.acknowledged = log, records
-        if log._tip:  # otherwise the disk refused, and it may still be as it was
+        if log._tip:  # otherwise the disk refused, and the failed records may remain
             self.failed = []
 
     def allows(self, records: Found) -> bool:
-        """Tell whether a power cut may leave these records."""
+        """Return whether a power cut may leave these records."""
         possible = [self.acknowledged, *self.failed]
         first_ones = any(records == whole[: len(records)] for whole in possible)
         return first_ones and len(records) >= self.safe

@@ -18,7 +18,7 @@ from tests.helpers_plain import batch_of
 from tests.helpers_random import sequences, specs
 
 SEAL, SIZES = 21, 41
-"""Where the checked bytes of a parcel start, and where its arrays do."""
+"""The offsets in a parcel at which the checksummed bytes start, and the arrays."""
 
 LIMITS = Limits(256, 256, 1000, 10_000, 1000)
 ARRAY_COUNT = 12
@@ -54,7 +54,7 @@ _strengths = st.sampled_from([327680, 218453, 163840, 1]) | st.integers(1, 1 << 
 
 @st.composite
 def drawn_deltas(draw: st.DrawFn) -> Delta:
-    """Draw neurons and connections without any sense."""
+    """Draw random neurons and connections."""
     words = st.sampled_from([word_id(word) for word in _WORDS])
     neurons = st.tuples(words, words | st.just(PRIME))
     counts = draw(st.dictionaries(neurons, st.integers(0, 1 << 40), max_size=8))
@@ -74,7 +74,7 @@ deltas = drawn_deltas() | st.builds(
 
 
 def assert_rules(delta: Delta, limits: Limits = LIMITS) -> None:
-    """Make sure that a delta keeps every rule, one value at a time."""
+    """Assert that a delta keeps every rule, one value at a time."""
     for name, dtype in zip(ARRAYS, DTYPES, strict=True):
         assert getattr(delta, name).dtype == np.dtype(dtype), name
     concept, feature, count, starts, target, branch, segment, strength = (
@@ -102,7 +102,7 @@ def assert_rules(delta: Delta, limits: Limits = LIMITS) -> None:
 
 
 def sealed(parcel: bytes) -> bytes:
-    """Return the parcel with the checksum that fits the rest."""
+    """Return the parcel with a checksum that matches its content."""
     return parcel[:5] + xxhash.xxh3_128_digest(parcel[SEAL:]) + parcel[SEAL:]
 
 
@@ -112,12 +112,12 @@ def arrays_of(parcel: bytes) -> list[np.ndarray[Any, Any]]:
 
 
 def with_arrays(parcel: bytes, arrays: list[np.ndarray[Any, Any]]) -> bytes:
-    """Return the parcel with other arrays, and the checksum that fits them."""
+    """Return the parcel with other arrays, and a checksum that matches them."""
     return sealed(parcel[:SIZES] + pack(arrays))
 
 
 def read_or_refused(parcel: bytes, limits: Limits = LIMITS) -> Delta | None:
-    """Return a delta that keeps all rules, or None for a parcel that is damaged."""
+    """Decode a parcel, and assert the rules of its delta; None if it is refused as damaged."""
     try:
         delta = decode(parcel, limits)
     except DamagedError:

@@ -40,7 +40,7 @@ def positions_of(sequence: Sequences) -> list[Position]:
 
 
 def batch_of(sequences: Sequence[Sequence[Position]], spec: ModelSpec) -> Sequences:
-    """Return the yardstick's sequences as a batch, each with the names it needs only."""
+    """Return the yardstick's sequences as a batch, with only the names that they need."""
     flat = [position for positions in sequences for position in positions]
     ids = [ids_of(position.neuron) for position in flat]
     branches = [b for positions in sequences for b in learn.branches_of(positions, shape_of(spec))]

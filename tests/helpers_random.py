@@ -24,7 +24,7 @@ _STAY = [None] * 3 * len(CONCEPTS)
 _steps = st.sampled_from(list(product([*_STAY, *CONCEPTS], FEATURES)))
 """The concept of the next column, one time in four, and a feature.
 
-They are drawn in one choice because hypothesis takes longer to make three than a test to use them.
+They are drawn in one choice, because hypothesis takes longer for three than a test to use them.
 """
 
 
@@ -47,7 +47,7 @@ sequences = st.lists(positions(), max_size=6)
 
 @st.composite
 def lessons(draw: st.DrawFn) -> tuple[list[list[Position]], list[Neuron]]:
-    """Draw sequences to learn and a prompt: parts of them, and what never was there."""
+    """Draw sequences to learn and a prompt: parts of them, and neurons that were never learned."""
     corpus = draw(st.lists(positions(), min_size=1, max_size=6))
     prompt: list[Neuron] = []
     for _ in range(draw(st.integers(0, 4))):

@@ -35,11 +35,11 @@ NOUNS = ["bee", "wasp", "meadow", "honey", "cat", "dog", "owl", "fox", "elk", "c
 VERBS = ["makes", "sees", "of", "the", "and", "is", "eats"]
 
 State = tuple[dict[int, tuple[int, frozenset[plain.Chunk]]], dict[str, bytes]]
-"""By shard its digest and its chunks; and the notes."""
+"""For each shard its digest and its chunks; and the notes."""
 
 
 class Lesson(NamedTuple):
-    """What one chunk adds, on both sides."""
+    """What one chunk adds, to the store and to the yardstick."""
 
     chunk: plain.Chunk
     delta: Delta
@@ -69,7 +69,7 @@ def lessons(count: int, seed: int = 0) -> list[Lesson]:
 
 
 def grown(delta: Delta, times: int) -> Delta:
-    """Return the delta with its strengths multiplied."""
+    """Return the delta with its strengths multiplied by `times`."""
     arrays = (delta.concept, delta.feature, delta.count, delta.row_starts)
     places = (delta.target, delta.branch, delta.segment)
     return Delta(*arrays, *places, delta.strength * times, delta.names)
@@ -83,7 +83,7 @@ drawn_deltas = st.builds(
 
 
 def rows_of(delta: Delta) -> plain.Rows:
-    """Return a delta as the yardstick writes it; what is only a target has no row."""
+    """Return a delta as the yardstick writes it; a neuron that is only a target has no row."""
     neurons = list(zip(delta.concept.tolist(), delta.feature.tolist(), strict=True))
     rows = {neuron: plain.Row(n) for neuron, n in zip(neurons, delta.count.tolist(), strict=True)}
     fields = (delta.source, delta.target, delta.branch, delta.segment, delta.strength)
@@ -120,7 +120,7 @@ def chunks_of(store: Store, shard: int, jobs: Iterable[bytes] = JOBS) -> frozens
 
 
 def retained_of(store: Store) -> dict[int, set[plain.Chunk]]:
-    """Return for each shard the chunks whose delta is at hand."""
+    """Return for each shard the chunks whose delta is retained."""
     found = {n: store.retained_for(n) for n in store.shards.tolist()}
     return {
         n: {plain.Chunk(job, chunk) for job in chunks for chunk in chunks.of(job)}
@@ -129,7 +129,7 @@ def retained_of(store: Store) -> dict[int, set[plain.Chunk]]:
 
 
 def assert_recalled(store: Store, expected: plain.Store) -> None:
-    """Each delta that is retained is what was told, cut to the shards asked, and nothing more."""
+    """Assert that each retained delta is exactly the one applied, cut to the requested shards."""
     retained = retained_of(store)
     asked = sorted(retained)
     for job, number in sorted({chunk for chunks in retained.values() for chunk in chunks}):
@@ -163,14 +163,14 @@ def assert_cut(found: list[Update], chunk: plain.Chunk, expected: plain.Store) -
 
 
 def state_of(store: Store) -> State:
-    """Return all of a store in a form that can be compared."""
+    """Return the state of a store in a form that can be compared."""
     shards = store.shards.tolist()
     digests = dict(store.digests())
     return {n: (digests[n], chunks_of(store, n)) for n in shards}, store.notes
 
 
 def plain_state(store: plain.Store, names: Mapping[int, str] = WORDS) -> State:
-    """Return the same of the yardstick."""
+    """Return the state of the yardstick's store in the same form."""
     shards = {
         number: (digest(delta_of_rows(shard.rows, names)), frozenset(shard.chunks))
         for number, shard in store.shards.items()
@@ -195,7 +195,7 @@ def plain_row(row: Row | None) -> plain.Row | None:
 def assert_rows(
     store: Store, expected: plain.Store, neurons: Sequence[tuple[int, int]] = NEURONS
 ) -> None:
-    """Each row that is read is the yardstick's, name and all, and unknown ones are None."""
+    """Assert that each row read is the yardstick's, with its name, and an unknown one None."""
     asked = [Neuron(*neuron) for neuron in neurons]
     for neuron, row in zip(asked, store.read(Question(asked)), strict=True):
         assert plain_row(row) == expected.row(neuron), neuron
@@ -204,7 +204,7 @@ def assert_rows(
 
 
 def on_disk(disk: FakeDisk, layout: Layout, spec: ModelSpec = SMALL, held: bool = True) -> Store:
-    """Make a store that holds all of its shards."""
+    """Open a store on a disk; it holds all shards, unless `held` is false."""
     store = Store.open(disk, spec, layout)
     if held:
         store.hold(range(layout.shards))
@@ -212,7 +212,7 @@ def on_disk(disk: FakeDisk, layout: Layout, spec: ModelSpec = SMALL, held: bool 
 
 
 def copy_of(disk: FakeDisk) -> FakeDisk:
-    """Return a disk with the same files, all of it synced."""
+    """Return a disk with the same files, all of them synced."""
     other = FakeDisk(disk.capacity)
     for name in disk.names():
         file = other.create(name)

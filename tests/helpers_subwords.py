@@ -77,9 +77,10 @@ def neurons_read(sequence: TokenSequences) -> list[Neuron]:
 
 
 def batch_of(corpus: Sequence[Sequence[Position]]) -> TokenSequences:
-    """Return the yardstick's sequences as a batch; which of a column's tokens is its noun is lost.
+    """Return the yardstick's sequences as a batch.
 
-    The last prime of a column stands for it, as each prime neuron is told by its own position.
+    A prime neuron is named at its own position. Other tokens are named at -1, because the yardstick
+    does not state which token is the noun of their column.
     """
     rows: list[tuple[int, ...]] = []
     for sequence in corpus:
@@ -118,7 +119,7 @@ def learned(delta: Delta, spec: ModelSpec) -> Memory:
         distance = spec.segments - segment
         if concept[a] != ANY:
             memory.connections[Connection(neurons[a], neurons[b], segment)] = units
-        elif neurons[a].feature == PRIME:  # the row of EVERYTHING tells again how often they occur
+        elif neurons[a].feature == PRIME:  # the row of EVERYTHING repeats how often they occur
             assert (units, distance) == (5 * 2**16 * memory.tokens[neurons[b].feature], 1)
             everything += memory.tokens[neurons[b].feature]
         else:
@@ -130,7 +131,7 @@ def learned(delta: Delta, spec: ModelSpec) -> Memory:
 
 
 tokens = st.sampled_from([13, 11, 290, 2223, 13225])
-"""So few that everything meets everything."""
+"""So few tokens that each meets all others."""
 
 
 @st.composite
@@ -167,6 +168,6 @@ def before(places: Sequence[Place], at: int) -> list[Place]:
 
 
 def chosen(evidence: Evidence, last: Sequence[Place], rows: Rows) -> TokenChoice | None:
-    """Read what a choice depends on, and choose."""
+    """Read the rows that a choice depends on, and choose."""
     run(evidence.need(needed(evidence, last)), rows)
     return mix(evidence, last)

@@ -1,4 +1,4 @@
-"""Storage peers to be connected by hand: surroundings that say what they are told, real stores."""
+"""Storage peers to be connected by hand, with real stores and a view of peers that tests set."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeVar
@@ -113,7 +113,7 @@ Kind = TypeVar("Kind")
 
 
 class Around:
-    """Surroundings that are what a test says, and note what they are told."""
+    """A view of other peers that a test sets, which records what it is told."""
 
     def __init__(self, *members: Peer) -> None:
         self.me = D
@@ -231,13 +231,13 @@ def applied(*chunks: int, job: bytes = JOB) -> Applied:
 
 
 def update(chunk: int, *numbers: int, job: bytes = JOB) -> Update:
-    """Return a chunk's update for some shards, as if it had just come."""
+    """Return a chunk's update for some shards, as if it had just arrived."""
     parcel = LESSONS.parcel(chunk, shards(*numbers))
     return Update.received(job, chunk, shards(*numbers), parcel, LIMITS)
 
 
 def store(held: Iterable[int] = range(SHARDS), chunks: Iterable[int] = ()) -> Store:
-    """Return a store in memory that holds shards, and has taken chunks in for all of them."""
+    """Return a store in memory that holds shards, and has applied chunks to all of them."""
     made = Store.in_memory(SPEC, LAYOUT, retain=True)
     made.hold(held)
     made.apply([update(chunk, *made.shards.tolist()) for chunk in chunks])
@@ -248,7 +248,7 @@ LIMITS = Store.in_memory(SPEC, LAYOUT).limits
 
 
 TERMS = DeltaChecks(SPEC, lambda: RULES, anything)
-"""Whatever comes is believed."""
+"""Checks that accept every update, whoever signed it."""
 
 
 class Listed:
@@ -274,7 +274,7 @@ def vouch(job: bytes, chunk: int, root: bytes) -> Voucher:
 
 
 def sealed(job: bytes, chunk: int) -> Sealing:
-    """Return how a chunk is sealed that the first author has learned."""
+    """Return the sealing of a chunk that the first author has learned."""
     tree = LESSONS.tree(chunk)
     return sealing([vouch(job, chunk, tree.root)], tree)
 
@@ -286,12 +286,12 @@ def shared_by(
     settings: Settings = SETTINGS,
     secret: bytes = b"secret",
 ) -> Shared:
-    """Return what the parts of a storage peer's decisions share, to try one of them alone."""
+    """Return what the parts of a storage peer's decisions share, to test one of them alone."""
     return Shared(settings, replicas, around, held, TERMS, secret, NOW)
 
 
 class Side:
-    """A storage peer with a store and a shell: what it does to its store is done at once."""
+    """A storage peer with a store and a simple shell, which carries out its actions at once."""
 
     def __init__(
         self,
@@ -320,7 +320,7 @@ class Side:
         self.done: list[Action] = []
 
     def do(self, actions: Sequence[Action], now: float) -> None:
-        """Do to the store what is to be done; collect calls, and all that was done."""
+        """Carry out actions on the store; collect the calls, and all actions."""
         for action in actions:
             self.done.append(action)
             if isinstance(action, Call):
@@ -350,7 +350,7 @@ class Side:
         return None
 
     def tick(self, now: float) -> None:
-        """Let the core look at everything anew."""
+        """Let the core check everything again, as its timer does."""
         self.do(self.core.tick(now), now)
 
     def answer(self, call: Call, answer: Message | None, now: float) -> None:
@@ -364,12 +364,12 @@ class Side:
 
 
 def sent(message: Message) -> Message:
-    """Return what comes of a message on its way."""
+    """Return a message as its receiver decodes it."""
     return decode(encode(message))
 
 
 def talk(one: Side, other: Side, now: float) -> list[Message]:
-    """Let one ask the other until it has no more to ask; return what it asked."""
+    """Let `one` call `other` until it has no more calls; return the messages of its calls."""
     asked = []
     while mine := [call for call in one.calls if call.peer == other.me]:
         asked.append(mine[0].message)
@@ -378,13 +378,13 @@ def talk(one: Side, other: Side, now: float) -> list[Message]:
 
 
 def make_ready(replicas: Replicas) -> None:
-    """Let all that is syncing be ready."""
+    """Make all syncing replicas ready."""
     for shard in replicas.all(ReplicaState.SYNCING).tolist():
         replicas.caught_up(shard, NOW)
 
 
 def states(replicas: Replicas) -> str:
-    """Return the letters of all shards."""
+    """Return the letter of each shard's state, in order."""
     return "".join(replicas.state(shard).value for shard in range(replicas.shards))
 
 
@@ -452,4 +452,4 @@ MESSAGES: list[Message] = [
     AskPulses("compute", 1),
     RecordsAre(2, [b"a record", b"another one"]),
 ]
-"""One of each kind."""
+"""At least one message of each kind."""
