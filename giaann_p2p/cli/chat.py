@@ -81,7 +81,7 @@ def chat(
 
 
 def _nothing() -> None:
-    """Do nothing: a gateway tells of losses with its answers."""
+    """Do nothing: a gateway reports data loss with each answer."""
 
 
 def _talk(portal: "Portal", ask: "Oracle", settings: _Settings, look: Callable[[], None]) -> None:

@@ -83,7 +83,7 @@ def column(
 async def _asked(
     where: "Whereabouts", concept: str, words: int, leads: int, as_json: bool
 ) -> "Column | ShownColumn":
-    """Show a column as a gateway tells it; Away if that cannot be."""
+    """Show a column that a gateway returns; raise Away if it returns none."""
     import msgspec
 
     found = await column_by(where, concept, words, leads)

@@ -17,7 +17,7 @@ Noun = Annotated[
     str,
     typer.Argument(
         metavar="NOUN",
-        help="A noun: anarchism, or 'civil war'; of a model of words in the singular.",
+        help="A noun, such as anarchism or 'civil war'; for a model of words, in the singular.",
     ),
 ]
 MostWords = Annotated[int, typer.Option("--words", min=1, max=256, help="How many words to show.")]
@@ -34,7 +34,7 @@ def check_noun(noun: str) -> None:
 
 
 def show_column(found: "Column | ShownColumn", learner: str) -> None:
-    """Print a column as a table; one without words is not known to the `learner`."""
+    """Print a column as a table, or, if it is empty, that the `learner` has not learned it."""
     if found.words:
         show(_table(found))
         say(f"{found.concept}: {size_of(found)} words, {len(found.words):,} of them shown")

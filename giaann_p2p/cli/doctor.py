@@ -74,7 +74,7 @@ def doctor(
 
 
 def _conclude(found: "list[Finding]", as_json: bool) -> None:
-    """Print what all findings come to; end with FAILED if something keeps the peer from joining."""
+    """Print a summary of the findings; exit with FAILED if one keeps the peer from joining."""
     problems = sum(one.verdict == "problem" for one in found)
     if as_json:
         say_json({"well": not problems, "findings": [msgspec.structs.asdict(one) for one in found]})

@@ -37,18 +37,18 @@ def import_database(
     model: Annotated[
         Model | None,
         typer.Option(
-            help="A new brain: all of the database, and what prompts need; reference: the "
-            "database alone, which answers no prompts; recommended: without connections by "
-            "distance in columns, as train --profile subwords makes it. \\[default: that of the "
-            "exported brain, else all]"
+            help="What a new brain keeps. all: the whole database, and what prompts need; "
+            "reference: the database alone, which answers no prompts; recommended: no connections "
+            "by distance in columns, as train --profile subwords learns. \\[default: the model of "
+            "the exported brain, else all]"
         ),
     ] = None,
     round_strengths: Annotated[
-        bool, typer.Option("--round", help="Take the nearest count where a strength is none.")
+        bool, typer.Option("--round", help="Round strengths that are not whole counts.")
     ] = False,
     json_output: Json = False,
 ) -> None:
-    """Add a database of GIAANNpy to a brain; no code in it is run. The same one is added once."""
+    """Add a GIAANNpy database to a brain, unless it was added before; run no code in it."""
     from giaann_p2p import Brain
     from giaann_p2p.solo.giaannpy.reading import read
 
@@ -101,7 +101,7 @@ def _spec(folder: Path, model: Model | None) -> "ModelSpec":
     )
     from giaann_p2p.solo.giaannpy.reading import spec_of
 
-    exported = spec_of(folder)  # whatever the model, it is to be a database
+    exported = spec_of(folder)  # also rejects a folder that is no database
     if model is Model.REFERENCE:
         return reference_spec()
     if model is Model.RECOMMENDED:
@@ -121,7 +121,7 @@ def _line(report: "Imported") -> str:
 
 
 def _warnings(report: "Imported") -> list[str]:
-    """Return what is not as in the database, a line each."""
+    """Return a line for each difference between the brain and the database."""
     if report.known:
         return []
     said = {
@@ -129,10 +129,10 @@ def _warnings(report: "Imported") -> list[str]:
         "brain's model has none": report.left_out,
         f"{report.nearest:,} strengths by distance in columns are known to the nearest 2^-16 "
         "only": report.nearest,
-        f"{report.rounded:,} strengths were no whole counts, and were rounded": report.rounded,
-        "the database has flags for delimiters, without counts: each counts "
+        f"{report.rounded:,} strengths were not whole counts, and were rounded": report.rounded,
+        "the database only flags delimiters, without counts: each flag counts "
         "once": report.flags_only,
-        f"{report.unknown:,} files and folders are no part of a database that is known here, and "
-        "were left out": report.unknown,
+        f"{report.unknown:,} files and folders are not part of a GIAANNpy database, and were "
+        "ignored": report.unknown,
     }
     return [line for line, said_of in said.items() if said_of]

@@ -41,11 +41,11 @@ def status(
 ) -> None:
     """Show a swarm's peers, and whether its shards have all their replicas.
 
-    The exit code is 0 if every shard has all its replicas, and 1 if some replica is lacking.
+    The exit code is 0 if every shard has all its replicas, and 1 if any replica is missing.
     """
     if watch and as_json:
         raise typer.BadParameter(
-            "--json prints a single report, and --watch goes on: give one of them"
+            "--json prints a single report, but --watch repeats it: give only one of them"
         )
 
     where = gateway_to(join, no_gateway or watch)
@@ -137,7 +137,7 @@ def fsck(
 
         async with visiting(join) as session:
             joined()
-            await session.join_dht()  # no replica is to be left out
+            await session.join_dht()  # so that no replica is missed
             loop = asyncio.get_running_loop()
             end = loop.time() + (0 if no_wait else wait)
             told = ""

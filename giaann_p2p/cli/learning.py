@@ -30,9 +30,9 @@ class Learning(Generic[Report]):
         files_of: Callable[[Path], Iterable[Path]],
         tell: Callable[[Report], None],
     ) -> None:
-        """List the files of all names, by `files_of`; `tell` prints a report.
+        """List the files of all names with `files_of`; `tell` prints a report.
 
-        Names without a readable file are reported; if all are, TextError is raised.
+        Names without a readable file are reported; TextError is raised if no name has one.
         """
         self._tell = tell
         self._reports: list[Report] = []

@@ -53,7 +53,7 @@ ColumnSegments = Annotated[
         min=0,
         max=MOST_COLUMN_SEGMENTS,
         metavar="N",
-        help="A new model of subwords also learns connections by distance in columns, of N "
+        help="A new model of subwords also learns connections by distance in columns, for N "
         "distances. They take most of the memory, and no prompt uses them. \\[default: 0]",
     ),
 ]
@@ -88,12 +88,15 @@ SeedTokens = Annotated[
 ]
 Readout = Annotated[
     ReadoutName | None,
-    typer.Option(help="Of a model of subwords: mix, or the reference's. \\[default: mix]"),
+    typer.Option(
+        help="How a model of subwords chooses tokens: mix, or the reference's lif. \\[default: mix]"
+    ),
 ]
 Bits = Annotated[
     bool,
     typer.Option(
-        "--bits", help="Of a model of subwords: measure bits per byte and perplexity, too (slower)."
+        "--bits",
+        help="For a model of subwords: also measure bits per byte and perplexity (slower).",
     ),
 ]
 GradedStrengths = Annotated[
@@ -111,16 +114,21 @@ Device = Annotated[
 Temperature = Annotated[
     float,
     typer.Option(
-        min=0, max=100, metavar="T", help="Draw tokens by their odds to the power of 1/T; 0: best."
+        min=0,
+        max=100,
+        metavar="T",
+        help="Draw tokens by odds to the power of 1/T; 0 takes the best.",
     ),
 ]
-TopK = Annotated[int, typer.Option(min=0, metavar="K", help="Draw from the K best; 0: all.")]
+TopK = Annotated[int, typer.Option(min=0, metavar="K", help="Draw from the K best tokens; 0: all.")]
 TopP = Annotated[
     float,
-    typer.Option(min=0, max=1, metavar="P", help="Draw from the best with this share of the odds."),
+    typer.Option(
+        min=0, max=1, metavar="P", help="Draw from the best tokens, with this share of all odds."
+    ),
 ]
 SeedNumber = Annotated[
-    int, typer.Option("--seed", min=0, metavar="N", help="The same seed, the same answer.")
+    int, typer.Option("--seed", min=0, metavar="N", help="The same seed gives the same answer.")
 ]
 Penalty = Annotated[
     float,
@@ -129,17 +137,19 @@ Penalty = Annotated[
         min=1,
         max=100,
         metavar="X",
-        help="Divide the odds of tokens read lately.",
+        help="Divide the odds of recent tokens by X.",
     ),
 ]
 Stop = Annotated[
     list[str] | None,
-    typer.Option("--stop", metavar="TEXT", help="End before this text; may be repeated."),
+    typer.Option(
+        "--stop", metavar="TEXT", help="End the answer before this text; may be repeated."
+    ),
 ]
 Answers = Annotated[
     int,
     typer.Option(
-        "--n", min=1, max=100, metavar="N", help="Number of answers, with the seed and those after."
+        "--n", min=1, max=100, metavar="N", help="Number of answers; each one takes the next seed."
     ),
 ]
 
@@ -178,7 +188,7 @@ def samplings_of(
     stop: list[str] | None,
     answers: int,
 ) -> "list[Sampling]":
-    """Return the library's settings for drawing each of some answers."""
+    """Return the library's sampling settings for each answer."""
     from giaann_p2p import Sampling
 
     if not top_p:

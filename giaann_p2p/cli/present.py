@@ -61,7 +61,7 @@ def trained_line(report: "Trained") -> str:
 
 
 def standing_line(report: "TrainReport", standing: "TrainProgress") -> str:
-    """Return a line on how far a swarm has learned a text."""
+    """Return a line about how much of a text a swarm has learned so far."""
     if standing.lacking:
         return f"waiting for {standing.lacking}"
     of = "" if standing.chunks is None else f" of {standing.chunks:,}"
@@ -135,7 +135,7 @@ def token_line(token: "Token | SubwordToken") -> str:
 
 
 def explained_lines(answer: "Generation") -> list[str]:
-    """Return a line for each token, and one with what of the prompt was never learned."""
+    """Return a line for each token, and one for words of the prompt that were never learned."""
     unknown = [f"  never learned: {', '.join(answer.unknown)}"] if answer.unknown else []
     return [*map(token_line, answer.tokens), *unknown]
 
@@ -190,7 +190,7 @@ def costs_lines(
 def score_line(score: "Score") -> str:
     """Return a line with the accuracy and the counts of an evaluation.
 
-    For `mix` in a model of subwords, a second one says what its choices rest on.
+    For a model of subwords with `mix`, a second line says what the choices rest on.
     """
     tokens = f"{score.right_words:,} of {score.predicted:,} tokens right"
     others = f"{score.silent:,} without a candidate, {score.unreached:,} unreached"
@@ -203,12 +203,12 @@ def score_line(score: "Score") -> str:
 
 
 def _of_subwords(score: "Score") -> "TokenScore | None":
-    """Return the score if it is of a brain of subwords; other commands need not load their code."""
+    """Return the score if it is of a model of subwords, else None; load no code of subwords."""
     return cast("TokenScore", score) if hasattr(score, "columns") else None
 
 
 def _by_mix(score: "TokenScore") -> str:
-    """Return what only `mix` is measured by: further measures, and what its choices rest on."""
+    """Return the measures that only `mix` has, and a line that says what its choices rest on."""
     shares = f"; with columns given {score.accuracy_given:.4f}, strict {score.accuracy_strict:.4f}"
     shares += f", among the best five {score.accuracy_top5:.4f}"
     shares += f" (given {score.accuracy_top5_given:.4f}, strict {score.accuracy_top5_strict:.4f})"
@@ -295,7 +295,7 @@ def checked_lines(checked: "Checked") -> list[str]:
 
 def info_lines(info: "Info", where: str) -> str:
     """Return lines on a brain's size, digest, model and texts."""
-    from giaann_p2p.model.traits import traits_of  # it takes numpy along
+    from giaann_p2p.model.traits import traits_of  # imports numpy
 
     spec = info.spec
     return "\n".join(

@@ -153,7 +153,7 @@ class _How(NamedTuple):
 async def _by_gateway(
     where: "Whereabouts", how: _How, manners: "list[Manner]", joined: Callable[[], None]
 ) -> "Generation | None":
-    """Have a gateway answer; None if it cannot, and then only the manners that are left stay."""
+    """Answer by a gateway; None if it fails, and then `manners` keeps the unanswered ones."""
     ask, done = oracle_at(where), None
     joined()
     with suppress(Away):

@@ -21,15 +21,15 @@ def publish(
     anyway: Annotated[
         bool,
         typer.Option(
-            "--anyway", help="Also if the swarm knows some of its texts: they count twice."
+            "--anyway", help="Publish even if the swarm knows some of its texts; they count twice."
         ),
     ] = False,
     as_json: Json = False,
 ) -> None:
     """Bring what a brain on this machine has learned into a swarm of the same model.
 
-    It counts once, however often it is published; an interrupted publication goes on. A brain that
-    has learned more since is refused, because what it knew then would count twice.
+    A brain counts once, however often it is published; an interrupted publication is continued. A
+    brain that has learned more since is refused, because what it knew before would count twice.
     """
 
     async def published(joined: Callable[[], None]) -> "Published":
@@ -60,5 +60,5 @@ def publish(
         say(
             f"{readable(str(db))}: {found.rows:,} rows, {found.connections:,} connections are in"
             f" the swarm, as job {found.job}; {found.pushed:,} of {found.chunks:,} chunks were"
-            " pushed, the others were there"
+            " pushed, the others were there already"
         )

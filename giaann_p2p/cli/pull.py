@@ -1,4 +1,4 @@
-"""`giaann pull`: takes a swarm's model home, as a brain on this machine."""
+"""`giaann pull`: copies a swarm's model into a brain on this machine."""
 
 import asyncio
 from collections.abc import Callable
@@ -19,13 +19,13 @@ def pull(
     join: Join,
     db: Annotated[
         Path,
-        typer.Option("--db", metavar="DIR", help="The brain's folder; made if it is not there."),
+        typer.Option("--db", metavar="DIR", help="The brain's folder; created if it is missing."),
     ],
     as_json: Json = False,
 ) -> None:
-    """Take all that a swarm has learned home, as a brain on this machine with the same digest.
+    """Copy all that a swarm has learned into a brain on this machine, with the same digest.
 
-    An interrupted pull goes on where it stopped, and a later one takes only what has changed.
+    An interrupted pull continues where it stopped; a later one fetches only what has changed.
     """
 
     async def pulled(joined: Callable[[], None]) -> "Pulled":
@@ -49,6 +49,7 @@ def pull(
     else:
         say(
             f"{readable(str(db))}: {found.rows:,} rows, {found.connections:,} connections;"
-            f" {found.downloaded:,} of {found.shards:,} shards came, the others were here"
+            f" {found.downloaded:,} of {found.shards:,} shards were downloaded, the"
+            " others were here already"
         )
         say(f"digest {found.digest}, the same as the swarm's")

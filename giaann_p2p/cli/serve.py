@@ -32,7 +32,7 @@ Join = Annotated[
         "--join",
         metavar="LINK",
         autocompletion=saved_names,
-        help="Serve the swarm of this link, or of the name of a saved one; else GIAANN_JOIN.",
+        help="Serve the swarm of this link, in full or by its saved name; else of GIAANN_JOIN.",
     ),
 ]
 Db = Annotated[
@@ -42,26 +42,24 @@ Listen = Annotated[
     str,
     typer.Option(
         metavar="HOST:PORT",
-        help="Where to listen; port 0 takes any. Another machine can only reach a gateway that "
-        "listens at another address than 127.0.0.1, which takes --api-key.",
+        help="Where to listen; port 0 takes a free one. Other machines can only reach a gateway "
+        "that listens at an address other than 127.0.0.1, which requires --api-key.",
     ),
 ]
 ApiKey = Annotated[
     Path | None,
     typer.Option(
         metavar="FILE",
-        help="Answer only who gives the key in this file, which is made if there is none.",
+        help="Answer only clients that send the key in this file; it is created if missing.",
     ),
 ]
-Training = Annotated[
-    bool, typer.Option("--allow-training", help="Let who may ask also teach texts.")
-]
+Training = Annotated[bool, typer.Option("--allow-training", help="Let clients also teach texts.")]
 Origins = Annotated[
     list[str] | None,
     typer.Option(
         "--allow-origin",
         metavar="ORIGIN",
-        help="Let pages of this site ask, such as https://chat.example; may be repeated.",
+        help="Let pages of this site use the gateway: https://chat.example; may be repeated.",
     ),
 ]
 Hosts = Annotated[
@@ -69,11 +67,11 @@ Hosts = Annotated[
     typer.Option(
         "--allow-host",
         metavar="NAME",
-        help="A name by which this machine is called; may be repeated.",
+        help="Another host name of this machine; may be repeated.",
     ),
 ]
-MostTokens = Annotated[int, typer.Option(min=1, max=65536, help="Most tokens of an answer.")]
-Prompts = Annotated[int, typer.Option(min=1, max=4096, help="Most prompts answered at once.")]
+MostTokens = Annotated[int, typer.Option(min=1, max=65536, help="Maximum tokens of an answer.")]
+Prompts = Annotated[int, typer.Option(min=1, max=4096, help="Maximum prompts answered at once.")]
 AccessLog = Annotated[
     bool, typer.Option("--access-log", help="Log each request on standard error.")
 ]
@@ -154,14 +152,14 @@ def listening_of(
     loopback = _is_loopback(host)
     if not loopback and key_file is None:
         raise UsageError(
-            f"others can reach {host}, so --api-key FILE is needed; without a key, listen at"
+            f"other machines can reach {host}: give --api-key FILE, or, without a key, listen at"
             " 127.0.0.1"
         )
     for origin in origins:
         scheme, _, rest = origin.partition("://")
         if scheme not in ("http", "https") or not rest or "/" in rest:
             raise UsageError(
-                f"--allow-origin is a scheme and a host, as https://a.b; not {origin!r}"
+                f"--allow-origin must be a scheme and a host, such as https://a.b, not {origin!r}"
             )
     access = Access(
         loopback=loopback,
@@ -191,7 +189,7 @@ def _report(status_file: str, url: str) -> None:
 def _address(listen: str) -> tuple[str, int]:
     host, colon, port = listen.rpartition(":")
     if not (colon and host and port.isascii() and port.isdecimal() and int(port) <= _MOST_PORT):
-        raise UsageError(f"--listen is HOST:PORT, such as 127.0.0.1:8440; not {listen!r}")
+        raise UsageError(f"--listen must be HOST:PORT, such as 127.0.0.1:8440, not {listen!r}")
     return host.removeprefix("[").removesuffix("]"), int(port)
 
 
@@ -217,4 +215,4 @@ def _tell(url: str, facts: "Facts", listening: "Listening", is_first: bool, as_j
     what = f"the {facts.kind} {facts.name}"
     complain(f"{what} is at {url}, for OpenAI's clients at {url}/v1{key}; Ctrl-C ends this")
     if not is_first:
-        complain("another gateway to it runs on this machine; commands go on using that one")
+        complain("another gateway to it runs on this machine; commands keep using that one")

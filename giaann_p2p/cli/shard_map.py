@@ -20,7 +20,7 @@ class StoragePeer(msgspec.Struct, frozen=True):
 
     name: str
     state: str
-    """As its record says; `silent` if it does not answer. What a silent peer holds is left out."""
+    """The state in its record; `silent` if it does not answer, and then its shards are left out."""
 
     @property
     def label(self) -> str:
@@ -37,7 +37,7 @@ class ShardMap(msgspec.Struct, frozen=True, kw_only=True):
     """Replicas wanted of each shard."""
     peers: list[StoragePeer]
     shards: list[Holders]
-    """For each shard its holders, those that serve it first."""
+    """The holders of each shard; peers that serve the shard come first."""
 
     @property
     def ready(self) -> list[int]:
@@ -60,7 +60,7 @@ class ShardMap(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def shard_map(found: PeersNow, name: str, replicas: int) -> ShardMap:
-    """Return the map of a swarm whose name, and number of replicas, are these."""
+    """Return the map of a swarm with this name and this number of wanted replicas."""
     peers = [
         StoragePeer(one.name, "silent" if one.silent else one.state)
         for one in found.peers
@@ -77,7 +77,7 @@ def shard_map(found: PeersNow, name: str, replicas: int) -> ShardMap:
 def map_table(found: ShardMap) -> Table:
     """Return a table of the shards and their replicas; shards with the same holders share a line.
 
-    They are many: with as many peers as replicas, all shards are alike.
+    Many do: with as many peers as replicas, all shards have the same holders.
     """
     alike: dict[tuple[tuple[str, str], ...], list[int]] = {}
     for shard, holders in enumerate(found.shards):

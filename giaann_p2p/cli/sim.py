@@ -38,10 +38,10 @@ Script = Annotated[
 ]
 Computes = Annotated[
     int,
-    typer.Option(min=1, max=100, help="Compute peers; one more client leases chunks to them."),
+    typer.Option(min=1, max=100, help="Compute peers; an additional client leases chunks to them."),
 ]
 Hostile = Annotated[
-    int, typer.Option(min=0, max=90, help="More peers, which lie, forge and flood.")
+    int, typer.Option(min=0, max=90, help="Additional peers, which lie, forge and flood.")
 ]
 Newcomers = Annotated[
     bool,
@@ -69,7 +69,7 @@ def _seeds(text: str) -> list[int]:
             raise typer.BadParameter(f"{part!r} ends before it begins; write {last}-{first}")
         if last > _MOST_SEED or len(found) + last - first >= _MOST_SEEDS:
             raise typer.BadParameter(
-                f"{part!r} is too much: seeds are below 2^63, a million a run at most"
+                f"{part!r} is out of range: seeds are below 2^63, at most a million per run"
             )
         found += range(first, last + 1)
     return found

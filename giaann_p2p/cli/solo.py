@@ -97,7 +97,7 @@ def train(
         int | None,
         typer.Option(
             metavar="S",
-            help="Tokens of a new brain's shortest text, and of what `eval` is given of each."
+            help="Minimum tokens of a text for a new brain, and tokens of each that `eval` gives."
             " \\[default: 8, with words 12]",
         ),
     ] = None,

@@ -24,13 +24,13 @@ Elsewhere = Annotated[
         metavar="LINK",
         parser=full_link,
         autocompletion=saved_names,
-        help="A swarm elsewhere instead: its join link, or the name of a saved one.",
+        help="Show a swarm elsewhere instead: its join link, or the name of a saved one.",
     ),
 ]
 
 
 def show_map(link: str, no_gateway: bool, as_json: bool, picture: Path | None) -> None:
-    """Show the map of a link's swarm and, if there is a file for it, draw it."""
+    """Show the map of a link's swarm; if a file is given, also draw the map into it."""
     import msgspec
 
     from giaann_p2p.cli.shard_map import map_table

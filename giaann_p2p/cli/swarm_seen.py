@@ -1,7 +1,7 @@
 """Waits until a swarm's directory knows what its storage peers hold.
 
-A peer is ready before others have read so in the directory: they look every few seconds. Whoever
-starts a swarm and then asks for its health should not be told that shards are being copied.
+Peers read the directory every few seconds, so they learn late that a peer is ready. A user who
+starts a swarm and then asks for its health should not read that shards are being copied.
 """
 
 import asyncio
@@ -19,7 +19,7 @@ _PAUSE = 0.2
 
 
 async def until_seen(link: str, storages: int, gives_up: Callable[[], bool]) -> None:
-    """Wait until the directory knows that all storage peers, so many, have what they hold."""
+    """Wait until the directory has `storages` storage peers, none of which still copies a shard."""
     clock = asyncio.get_running_loop().time
     until = clock() + _WITHIN
     seen = asyncio.create_task(_seen(link, storages))
@@ -33,7 +33,7 @@ async def until_seen(link: str, storages: int, gives_up: Callable[[], bool]) -> 
 
 async def _seen(link: str, storages: int) -> None:
     async with visiting(link) as session:
-        while not _is_seen(session, storages):  # noqa: ASYNC110  (of other processes)
+        while not _is_seen(session, storages):  # noqa: ASYNC110  (other processes change it)
             await asyncio.sleep(_PAUSE)
 
 

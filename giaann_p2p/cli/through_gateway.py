@@ -48,7 +48,7 @@ class ToldName(NamedTuple):
 
 
 class ToldToken(NamedTuple):
-    """A token of an answer, as the gateway tells it."""
+    """A token of an answer, as the gateway sends it."""
 
     text: str
     word: str
@@ -60,7 +60,7 @@ class ToldToken(NamedTuple):
 
 
 class ToldCost(NamedTuple):
-    """The cost of a token, as the gateway tells it."""
+    """The cost of a token, as the gateway sends it."""
 
     micros: int
     waited: int
@@ -80,7 +80,7 @@ class _Settled:
 
 
 class NoReads:
-    """Stands for the session of a command whose prompts are answered elsewhere: it read nothing."""
+    """Replaces the session of a command whose prompts a gateway answers: it reads no rows."""
 
     def __init__(self) -> None:
         self.lies: list[Any] = []
@@ -89,7 +89,7 @@ class NoReads:
 
 
 class GatewayAnswer:
-    """An answer to a prompt by a gateway; it is iterated over as any other."""
+    """A gateway's answer to a prompt: iterate over it for its tokens."""
 
     def __init__(self, where: Whereabouts, prompt: str, manner: "Manner", session: NoReads) -> None:
         self.prompt = prompt
@@ -112,7 +112,7 @@ class GatewayAnswer:
         return await anext(self._events)
 
     async def all(self) -> "Generation":
-        """Wait for the rest of the answer; it has all that a `Generation` has then."""
+        """Wait for the rest of the answer, and return it as a `Generation`, whose fields it has."""
         async for _ in self:
             pass
         return cast("Generation", self)
@@ -142,7 +142,7 @@ class GatewayAnswer:
 
 
 class GatewayOracle:
-    """Answers prompts by a gateway, as `Oracle` does by the swarm."""
+    """Answers prompts through a gateway, as `Oracle` does through the swarm."""
 
     def __init__(self, where: Whereabouts) -> None:
         self._where = where
@@ -154,7 +154,7 @@ class GatewayOracle:
 
 
 def oracle_at(where: Whereabouts) -> "Oracle":
-    """Return what answers prompts by a gateway: it has all that commands use of an `Oracle`."""
+    """Return a `GatewayOracle`, which has all that commands use of an `Oracle`."""
     return cast("Oracle", GatewayOracle(where))
 
 

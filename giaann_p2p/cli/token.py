@@ -211,8 +211,8 @@ def withdraw(
         typer.Option(
             "--since",
             metavar="TIME",
-            help="Chunks that peers without standing pushed since: 12:03, or 2027-01-31T12:03, "
-            "local time, a day back at most.",
+            help="Chunks that peers without standing pushed since a local time, at most a day ago: "
+            "12:03 or 2027-01-31T12:03.",
         ),
     ] = "",
     dry_run: Annotated[

@@ -41,7 +41,7 @@ class PolicyName(StrEnum):
 Policy = Annotated[
     PolicyName,
     typer.Option(
-        help="How to choose the next chunk: with least overlap with those in flight, or at random."
+        help="How to choose the next chunk: least overlap with those in flight, or at random."
     ),
 ]
 Batch = Annotated[
@@ -50,7 +50,7 @@ Batch = Annotated[
         min=1,
         max=4096,
         metavar="B",
-        help="Most chunks of 64 sentences or texts in flight, at all compute peers together.",
+        help="Maximum chunks (64 sentences or texts) in flight at all compute peers together.",
     ),
 ]
 Redundancy = Annotated[

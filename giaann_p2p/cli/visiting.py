@@ -27,7 +27,7 @@ async def visiting(join: str, verify: float | None = None) -> AsyncIterator["Ses
 
 @asynccontextmanager
 async def oracle_of(join: str, local: bool, device: str, verify: float) -> AsyncIterator["Oracle"]:
-    """Join a link's swarm, and yield what answers prompts; the arguments are those of `oracle`."""
+    """Join a link's swarm and yield an `Oracle` for it; the arguments are those of `oracle`."""
     async with launched() as launch:
         await launch.meanwhile("giaann_p2p.client.oracle")
         from giaann_p2p.client.oracle import oracle

@@ -40,7 +40,7 @@ class Founding:
     async def carry_out(self, *, withdraws: bool) -> None:
         """Publish the founder's list, then withdraw chunks; typer.Exit if no peer was reached."""
         async with visit(self._link, shows=self._shows) as visiting:
-            await visiting.join_dht()  # all owners are to hear of it
+            await visiting.join_dht()  # so that the list reaches all owners
             self._check_newest(visiting)
             await self._tell(visiting)
             if withdraws and self._heard:

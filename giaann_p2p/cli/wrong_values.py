@@ -1,4 +1,4 @@
-"""Words for values that an option does not accept: Typer's own name types of Python."""
+"""Rewords errors about the values of options: Typer's own messages name Python types."""
 
 import math
 import re
@@ -10,7 +10,7 @@ _NOT_VALID = re.compile(r"is not a valid (int|float)( range)?\.")
 
 
 def worded(error: BadParameter) -> BadParameter:
-    """Return the error, in words that say what a user has to write."""
+    """Return the error, reworded to say what the user has to write."""
     error.message = _NOT_VALID.sub(lambda found: f"is not {_KINDS[found[1]]}", error.message)
     return error
 

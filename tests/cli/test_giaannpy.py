@@ -24,7 +24,7 @@ def test_a_database_goes_in_answers_and_comes_out(
     assert done.returncode == 0
     assert done.stdout == f"{database}: added 48 columns, 247 neurons, 5,527 connections\n"
     assert "2,768 strengths by distance in columns are known to the nearest 2^-16" in done.stderr
-    assert "each counts once" in done.stderr
+    assert "each flag counts once" in done.stderr
     done = giaann("solo", "import", database, "--db", db)
     assert (done.stdout, done.stderr) == (f"{database}: known already; nothing was added\n", "")
     info = giaann("solo", "info", "--db", db)

@@ -1,7 +1,7 @@
 """Draws a figure into a file with matplotlib, without pyplot, which would look for a screen.
 
-The same figure is the same bytes on any day and under any user: neither the time nor the user's own
-style goes into a file.
+A figure gives the same bytes on any day and for any user: neither the time nor the user's own
+style goes into the file.
 """
 
 import io
@@ -23,7 +23,7 @@ _STYLE: dict[Any, Any] = {
     "svg.hashsalt": "giaann",
     "font.size": 9.0,
     "text.color": INK,
-    "text.parse_math": False,  # a $ in a word begins no formula
+    "text.parse_math": False,  # a $ in a word does not begin a formula
     "savefig.dpi": 150,
 }
 _METADATA: dict[str, dict[str, Any]] = {
@@ -34,7 +34,7 @@ _METADATA: dict[str, dict[str, Any]] = {
 
 def draw(path: Path, width: float, height: float, paint: Callable[["Figure"], None]) -> None:
     """Have `paint` draw a figure of this size in inches, and write it in the file's format."""
-    logging.getLogger("matplotlib").setLevel(logging.ERROR)  # it reports what it does about fonts
+    logging.getLogger("matplotlib").setLevel(logging.ERROR)  # it logs its search for fonts
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # among others: a character that the font lacks
         try:

@@ -23,7 +23,7 @@ _MIDDLE, _BULGE = (_LEFT + _RIGHT) / 2, 0.8
 """How far the control points of connections between words of the column lie to the right of them,
 in inches: they come back to the words, while all others go on to other columns."""
 _LETTERS = 26
-"""Letters of a word that fit."""
+"""Maximum number of letters of a word that are drawn."""
 _COLORS = ("#3566c0", "#c4572e", "#2f8f5b", "#8a4fb5", "#b08415", "#2a8ea6", "#b03a6b", "#5d6b1e")
 
 
@@ -115,6 +115,6 @@ def _inches(row: float) -> float:
 
 
 def _fit(text: str) -> str:
-    """Return a stranger's word as it can be drawn: printable, and short enough."""
+    """Return a word from another peer, made printable and cut to fit."""
     shown = printable(text)
     return shown if len(shown) <= _LETTERS else f"{shown[: _LETTERS - 1]}…"

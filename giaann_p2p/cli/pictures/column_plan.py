@@ -34,7 +34,7 @@ class Spot(NamedTuple):
     text: str
     y: float
     share: float
-    """How often a word of the column occurred, compared with the most frequent one; else 0."""
+    """Occurrences of a word of the column, relative to the most frequent; 0 for other neurons."""
 
 
 class Box(NamedTuple):
@@ -130,7 +130,7 @@ def _words(column: "Column | ShownColumn", height: float) -> list[Spot]:
 
 
 def _ordered(leads: Sequence[_Lead]) -> dict[str, list[_Neuron]]:
-    """Return the neurons that are led to by their concept, each near the words that lead to it."""
+    """Return the target neurons by concept, each near the words that lead to it."""
     pulls: dict[_Neuron, list[tuple[float, float]]] = {}
     for lead in leads:
         pulls.setdefault(lead.neuron, []).append((float(lead.word), lead.strength))
@@ -147,7 +147,7 @@ def _ordered(leads: Sequence[_Lead]) -> dict[str, list[_Neuron]]:
 
 
 def _mean(pulls: Iterable[tuple[float, float]]) -> float:
-    """Return the mean of heights, each with its weight."""
+    """Return the weighted mean of heights, given with their weights."""
     found = list(pulls)
     total = sum(weight for _, weight in found)
     return sum(height * weight for height, weight in found) / total if total else found[0][0]

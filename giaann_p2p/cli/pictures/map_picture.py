@@ -14,13 +14,13 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _COLORS = {"": "#f2f3f6", "cold": "#9db4d6", "syncing": "#e3a53a", "ready": "#2f8f5b"}
-"""By the state of a replica; the first is that of a shard which a peer does not hold."""
+"""Colors by the state of a replica; the first marks a shard that the peer does not hold."""
 _LACKING = "#c4572e"
 _SHARD, _PEER = 0.1, 0.24
 """Width of a shard and height of a peer, in inches, as long as there is room."""
 _LEAST_WIDE, _MOST_WIDE, _MOST_HIGH = 4.0, 16.0, 20.0
 _LEFT, _RIGHT, _ABOVE, _BELOW, _BARS, _GAP = 1.2, 0.3, 1.0, 0.55, 0.7, 0.15
-"""Inches around the map, those of the bars above it, and those between them and the map."""
+"""Margins of the map, height of the bars above it, and gap between both, in inches."""
 _MOST_NAMED = 120
 """Maximum number of peers whose names can be read beside the map."""
 

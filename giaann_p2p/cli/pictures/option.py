@@ -13,7 +13,7 @@ FORMATS = (".svg", ".png")
 
 
 def picture_file(name: str) -> Path:
-    """Return the file to draw into; UsageError if it, or what draws it, cannot be used.
+    """Return the file to draw into; UsageError if the file or matplotlib cannot be used.
 
     The command line is read before a command begins, so nothing is fetched in vain.
     """
@@ -37,6 +37,6 @@ Picture = Annotated[
         "--picture",
         metavar="FILE",
         parser=picture_file,
-        help="Also draw it into a file: FILE.svg or FILE.png. Needs matplotlib.",
+        help="Also draw a picture: FILE.svg or FILE.png. Needs matplotlib.",
     ),
 ]
