@@ -46,7 +46,7 @@ async def checked(
 async def checked_now(session: "Session") -> Report:
     """Compare the replicas at all storage peers that a session knows.
 
-    If these say that the number of shards has doubled, all are asked again.
+    If a peer reports that the number of shards has doubled, all peers are asked again.
     """
     while True:
         transport, rules = session.place.transport, session.around.rules
@@ -77,7 +77,7 @@ async def _told(
 ) -> dict[int, Digest] | None:
     """Return a peer's digests of all shards, in as many requests as needed; None if one fails.
 
-    A peer that counts other shards than those of the layout does not tell them.
+    A peer whose number of shards differs from that of the layout returns no digests.
     """
     left: Shards = np.arange(layout.shards).astype(np.uint16)
     found: dict[int, Digest] = {}
@@ -97,7 +97,7 @@ async def _told(
 def _read(answer: object, asked: Shards, count: int) -> tuple[Shards, list[Digest]]:
     """Return the shards that an answer covers, with their digests; MessageError if it is invalid.
 
-    An answer must cover the first of the shards `asked`, one or more. `count`: shards of the swarm.
+    An answer must cover a non-empty prefix of the shards `asked`. `count`: all shards of the swarm.
     """
     if isinstance(answer, Refusal):
         raise MessageError(answer.reason)

@@ -70,11 +70,11 @@ class _Listed(NamedTuple):
 
     lists: list[tuple[int, ...]]
     is_cut: bool
-    """Whether one of the peers listed as many words as it lists at most."""
+    """Whether a list has the maximum length, and so may be incomplete."""
 
     @classmethod
     def of(cls, lists: list[tuple[int, ...]]) -> "_Listed":
-        """Return lists as they came from peers."""
+        """Combine the lists that peers returned."""
         return cls(lists, any(len(one) >= MOST_READ for one in lists))
 
 
@@ -89,7 +89,7 @@ async def column(visiting: Session, concept: str, words: int = 16, leads: int = 
     """Return a noun's column; it has no words if the swarm never learned the noun.
 
     At most `words` words are returned, each with at most `leads` words that it leads to.
-    Raises Unreachable if nobody who holds one of the column's shards answers. If the session puts
+    Raises Unreachable if no holder of one of the column's shards answers. If the session puts
     all reads to a vote, the owners vote on the list of words, too; then Unreachable is also raised
     if no majority of the replicas answers.
     """
@@ -131,7 +131,7 @@ async def _features(visiting: Session, concept: int) -> _Listed:
         found = _Listed(lists, any(each.is_cut for each in voted))
     else:
         found = _Listed.of([await _told(visiting, shard, concept) for shard in shards])
-    if visiting.around.rules.layout != layout:  # peers of a half of a shard may have been asked
+    if visiting.around.rules.layout != layout:  # a list may cover only half of a divided shard
         return await _features(visiting, concept)
     return found
 
@@ -181,7 +181,7 @@ async def _elected(visiting: Session, shard: int, concept: int) -> _Listed:
     told = [answer for answer in answers if isinstance(answer, tuple)]
     if len(told) < need:
         faults = [answer for answer in answers if isinstance(answer, str)]
-        why = "; ".join(faults) or "the others are not there"
+        why = "; ".join(faults) or "the others are absent"
         raise Unreachable(
             f"only {len(told)} of the {placement.replicas} replicas of shard {shard} returned the"
             f" column's words, but {need} must agree ({why}); see `giaann status`, then try again"
@@ -205,7 +205,7 @@ async def _said(visiting: Session, peer: Peer, concept: int) -> tuple[int, ...] 
 
 
 def _numbers(data: bytes) -> tuple[int, ...]:
-    """Return the ids in an answer; MessageError if its length is no multiple of 8 bytes."""
+    """Return the ids in an answer; MessageError if its length is not a multiple of 8 bytes."""
     if len(data) % _NUMBER:
         raise MessageError(f"{len(data)} bytes are not a whole number of {_NUMBER}-byte ids")
     return struct.unpack(f"<{len(data) // _NUMBER}Q", data)

@@ -40,7 +40,7 @@ class Launch:
         return await asyncio.shield(self._starting)
 
     async def close(self) -> None:
-        """End p2pd, or its start."""
+        """End p2pd, even while it is still starting."""
         self._starting.cancel()
         (end,) = await asyncio.gather(self._starting, return_exceptions=True)
         if isinstance(end, Host):

@@ -30,9 +30,9 @@ from giaann_p2p.swarm.wire.voucher import Notary, authors_of
 _WITHIN = 5.0
 """Timeout of one request, in seconds."""
 _MOST_FETCHED = 1 << 18
-"""Bytes of deltas in an answer after which the owner ends it; the next request goes on."""
+"""Bytes of deltas after which an owner ends its answer; the next request asks for the rest."""
 _MOST = 1 << 22
-"""Maximum number of neurons, and of connections, in a delta that is looked at."""
+"""Maximum number of neurons, and of connections, in a delta that is verified."""
 _NOTHING = Applied()
 
 Chunk = tuple[bytes, int]
@@ -40,7 +40,7 @@ Chunk = tuple[bytes, int]
 
 
 class Signed(NamedTuple):
-    """What one owner says of the authors of some chunks."""
+    """The answer of one owner about the authors of chunks."""
 
     authors: dict[Chunk, list[Peer]]
     """The authors of chunks whose delta the owner still has."""
@@ -49,11 +49,11 @@ class Signed(NamedTuple):
 
 
 class RefusedError(PeerError):
-    """An owner does not tell this client who learned what: it has no right to ask."""
+    """An owner refuses to name authors, because this client has no right to ask."""
 
 
 def shard_to_ask(session: Session, usual: int) -> int:
-    """Return the usual shard, or else one with a quorum of ready peers, if there is any."""
+    """Return the usual shard or, if it lacks a quorum of ready peers, another one that has it."""
     quorum, now = session.around.rules.quorum, session.now
     shards: list[int] = [usual, *range(session.around.rules.shards)]
     for shard in shards:
@@ -89,7 +89,7 @@ def agreed(told: Iterable[Applied], quorum: int) -> Applied:
 async def signed_by(session: Session, peer: Peer, shard: int, wanted: Applied) -> Signed:
     """Ask a peer who signed some chunks; it may answer for only a part of them.
 
-    RefusedError if it does not tell clients; another PeerError if it does not answer, or lies.
+    RefusedError if it refuses this client; another PeerError if it does not answer, or lies.
     """
     rules = session.around.rules
     some = packed(np.array([shard], np.uint16), rules.shards)
@@ -108,7 +108,7 @@ def _authors(
 ) -> dict[Chunk, list[Peer]]:
     """Return the authors of some deltas; MessageError if one is not what its authors signed.
 
-    `rules`: those by which the shard, and those in the answer, are counted.
+    `rules`: the rules by which `shard` and the shards in the answer are numbered.
     """
     manifest = session.manifest
     spec = manifest.spec
@@ -132,7 +132,7 @@ def _authors(
 
 
 async def _chunks_of(session: Session, peer: Peer, shard: int, known: Applied) -> Applied | None:
-    """Return the chunks that a peer has applied to a shard; None if it does not say."""
+    """Return the chunks that a peer has applied to a shard; None if it holds none, or is silent."""
     some = packed(np.array([shard], np.uint16), session.around.rules.shards)
     try:
         answer = await _answer(session, peer, Compare(some, [known.digest]))

@@ -76,7 +76,7 @@ class SavedLinks:
 
 
 def read_link(text: str) -> Link:
-    """Return the link that a text is, or names; UsageError says what is wrong with the text."""
+    """Read a link, or a saved link's name; UsageError says what is wrong with the text."""
     text = text.strip()
     if _NAME.fullmatch(text):
         links = SavedLinks().all()

@@ -61,7 +61,7 @@ def _rival_json(word: str, share: float) -> dict[str, Any]:
 
 
 def share_of(token: "AnyToken") -> float | None:
-    """Return how sure a token is; None if its profile does not say."""
+    """Return the probability of a token; None if its profile gives none."""
     return getattr(token, "probability", None)
 
 
@@ -103,6 +103,6 @@ def taught_json(report: "TrainReport") -> dict[str, Any]:
 
 
 def _text(peer: bytes) -> str:
-    from giaann_p2p.swarm.wire.identity import to_text  # commands for one machine need it not
+    from giaann_p2p.swarm.wire.identity import to_text  # not needed for a brain
 
     return to_text(peer)

@@ -271,8 +271,8 @@ def _refused(refusal: net.Refused) -> Refusal:
 def _nobody_stores(commands: Commands) -> Exception:
     """Return the exception for a prompt in a swarm whose storage peers are all gone."""
     return net.Unreachable(
-        "no storage peer is in this swarm now, and they hold all that it has learned; restart those"
-        f" that were there, {commands.again}, or start one{commands.where} with"
+        "no storage peer is in this swarm now, so what it has learned cannot be read; restart the"
+        f" former ones, {commands.again}, or start one{commands.where} with"
         f" `{commands.add('storage')}`"
     )
 

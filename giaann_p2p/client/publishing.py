@@ -8,8 +8,8 @@
    others again.
 3. Knowledge that the brain and the swarm share would count twice. So the owners are asked first
    for the brain's texts, and for the jobs as which earlier states of the brain were published,
-   because nobody can tell what it has learned since. If they know any, nothing is published, unless
-   the user insists.
+   because what it has learned since cannot be separated. If they know any, nothing is published,
+   unless the user insists.
 """
 
 import asyncio
@@ -48,7 +48,7 @@ from giaann_p2p.swarm.wire.voucher import sealing, vouched
 _AT_ONCE = 8
 """The number of chunks in flight."""
 _TIMEOUT, _TICK = 4.0, 0.25
-"""The timeout of a call, and the time between two looks at what is due, in seconds."""
+"""The timeout of a call, and the time between two checks for calls that are due, in seconds."""
 _PATIENCE = 60.0
 """Seconds without any news from the owners after which publishing fails."""
 Progress = Callable[[int, int], None]
@@ -61,7 +61,7 @@ class Published(NamedTuple):
     job: str
     chunks: int
     pushed: int
-    """The number of chunks that were pushed now; the others were there."""
+    """The number of chunks that were pushed now; the swarm had the others already."""
     rows: int
     connections: int
     digest: str
@@ -75,12 +75,12 @@ async def publish(
     anyway: bool = False,
     progress: Progress = lambda _done, _all: None,
 ) -> Published:
-    """Bring the knowledge in a brain's store into a swarm; UsageError if that cannot be.
+    """Bring the knowledge in a brain's store into a swarm; UsageError if it cannot be published.
 
-    `anyway`: also if the swarm has learned some of the brain's texts, which then count twice.
+    `anyway`: publish even if the swarm has learned some of the brain's texts; they count twice.
     """
     _check(visiting, store)
-    await visiting.join_dht()  # no owner is to be left out
+    await visiting.join_dht()  # so that no owner is missed
     publication, swarm_id = _Publication(visiting), visiting.manifest.swarm_id
     digest = store.digest()
     job = job_of(digest, swarm_id)
@@ -88,7 +88,7 @@ async def publish(
         await publication.check_overlap(store)
         await publication.check_earlier([*{*published_as(store, swarm_id)} - {job}])
     knowledge = await asyncio.to_thread(_knowledge, store)
-    note_publication(store, swarm_id, job)  # first, since a part of it may arrive
+    note_publication(store, swarm_id, job)  # before any of it can arrive
     pushed = await publication.push(job, knowledge, progress)
     known = store.statistics()
     return Published(
@@ -112,20 +112,20 @@ def _check(visiting: Session, store: Store) -> None:
     if differences := store.spec.differences(manifest.spec):
         raise UsageError(
             f"the brain's model is not the swarm's ({'; '.join(differences)}); publish it in a"
-            " swarm of its own model. A database of GIAANNpy gets the usual model of swarms by"
-            " giaann solo import --model recommended, into a new brain"
+            " swarm of its own model. To give a GIAANNpy database the usual model of swarms, import"
+            " it into a new brain: giaann solo import --model recommended"
         )
     if manifest.redundancy > 1:
         raise UsageError(
             f"in this swarm {manifest.redundancy} compute peers must learn each chunk with the"
-            " same result, and nobody can learn a brain again; train the swarm on the texts instead"
+            " same result, but they cannot learn a brain; train the swarm on the texts instead"
         )
     place, now = visiting.place, visiting.now
     try:
         needs(visiting.gate.admission, place.host.me, place.token, Rights.COMPUTE, now)
     except TokenError:
         raise NotAdmitted(
-            "publishing takes a token with the right to compute; ask the founder for one"
+            "publishing needs a token with the right to compute; ask the founder for one"
         ) from None
 
 
@@ -140,7 +140,7 @@ class _Publication:
         self._visiting, manifest = visiting, visiting.manifest
         limits = of_push(manifest.spec, manifest.layout.chunk)
         self.most = min(limits.neurons - 1, limits.connections)
-        """The most rows and connections of a chunk."""
+        """Maximum number of rows, and of connections, in a chunk."""
         self._writer = Writer(visiting.around, _TIMEOUT)
         self._calls = visiting.calls(self._failed)
         self._news = asyncio.Event()
@@ -148,7 +148,7 @@ class _Publication:
         self._heard = asyncio.get_running_loop().time()
         self._committed = BitMap()
         self._refused = ""
-        """Why an owner refused, if none has taken anything since."""
+        """Why an owner refused; empty if an owner has accepted something since."""
 
     async def check_overlap(self, store: Store) -> None:
         """Raise UsageError if the swarm knows any of the brain's jobs."""
@@ -165,7 +165,7 @@ class _Publication:
         known = [job for job in jobs if await self._known(job)]
         if known:
             raise UsageError(
-                "the swarm has what this brain knew earlier, which would count twice, as job"
+                "an earlier state of this brain is in the swarm, and would count twice, as job"
                 f" {', '.join(job.hex() for job in known)}; train the swarm on what the brain has"
                 " learned since, or have the founder withdraw that job (giaann token withdraw"
                 " --job); to publish it nevertheless: --anyway"
@@ -245,7 +245,7 @@ class _Publication:
         if self._fault is not None:
             raise self._fault
         if asyncio.get_running_loop().time() - self._heard > _PATIENCE:
-            why = f" but to refuse ({self._refused})" if self._refused else ""
+            why = f" except to refuse ({self._refused})" if self._refused else ""
             raise Unreachable(
                 f"no owner has answered for {_PATIENCE:g} s{why}; see `giaann status`, and run the"
                 " same command again later: it goes on from here"

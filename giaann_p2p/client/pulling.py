@@ -1,4 +1,4 @@
-"""Takes a swarm's model home, as a brain on this machine: every shard from peers that agree on it.
+"""Copies a swarm's model into a brain on this machine: every shard from peers that agree on it.
 
 1. All owners report the digests of their replicas. Of each shard, the content that a majority
    of its owners reports is the swarm's. While a text is being learned, shards differ for a moment;
@@ -8,7 +8,7 @@
 3. Each shard is saved as soon as it is complete. So an interrupted pull goes on where it stopped,
    and a later one takes only the shards that have changed.
 4. Where the swarm's number of shards has doubled, the brain's shards are divided, too. If that
-   happens during a pull, it begins anew, with what is here.
+   happens during a pull, it begins anew, but keeps what it has saved.
 
 The brain has the swarm's layout, and its shards the swarm's sets of chunks: a text that the swarm
 has learned is known to the brain.
@@ -46,11 +46,11 @@ _AGAIN, _PAUSE = 10, 2.0
 """How often the digests are asked for again while shards differ, and the seconds in between."""
 _NAME_LETTERS = 8
 Progress = Callable[[int, int], None]
-"""Callback with the number of shards that are here, and of all shards."""
+"""Callback with the number of shards that the brain has, and of all shards."""
 
 
 class Pulled(NamedTuple):
-    """The result of taking a swarm's model home."""
+    """The result of pulling a swarm's model."""
 
     shards: int
     rows: int
@@ -58,14 +58,14 @@ class Pulled(NamedTuple):
     digest: str
     """The digest of the swarm's content, and of the brain's."""
     downloaded: int
-    """The number of shards that had to be downloaded; the others were here."""
+    """The number of shards that were downloaded; the brain had the others already."""
 
 
 async def pull(
     visiting: Session, directory: Path, progress: Progress = lambda _here, _all: None
 ) -> Pulled:
-    """Take a swarm's model home, into a brain in a directory, which may be there from before."""
-    await visiting.join_dht()  # no owner is to be left out
+    """Pull a swarm's model into the brain in a directory, which may exist already."""
+    await visiting.join_dht()  # so that no owner is missed
     while True:
         rules = visiting.around.rules
         try:
@@ -76,9 +76,9 @@ async def pull(
 
 
 async def _pulled(visiting: Session, rules: Rules, directory: Path, progress: Progress) -> Pulled:
-    """Take a swarm's model home, shard by shard; `rules`: those by which shards are counted.
+    """Pull a swarm's model, shard by shard; `rules` say how many shards there are.
 
-    PeerError if the swarm's peers do not send it, or count shards otherwise.
+    PeerError if the swarm's peers do not send it, or have another number of shards.
     """
     manifest, layout = visiting.manifest, rules.layout
     store = await asyncio.to_thread(_opened, directory, manifest, layout)
@@ -116,8 +116,8 @@ def _opened(directory: Path, manifest: SwarmManifest, layout: Layout) -> Store:
     try:
         if store.layout.shards > layout.shards:
             raise UsageError(
-                f"this brain has {store.layout.shards} shards by a newer edition of the swarm's"
-                f" rules than that of the peers that answer, with {layout.shards}: try again later"
+                f"this brain has {store.layout.shards} shards, by a newer edition of the swarm's"
+                f" rules; the peers that answer still have {layout.shards}: try again later"
             )
         store.double(layout.shards)
         store.hold(range(layout.shards))
@@ -128,13 +128,13 @@ def _opened(directory: Path, manifest: SwarmManifest, layout: Layout) -> Store:
 
 
 async def _agreed(visiting: Session, rules: Rules) -> Agreement:
-    """Return what the swarm's shards hold, when all have learned the same chunks."""
+    """Return the agreed content of all shards, once all have learned the same chunks."""
     found = Agreement({}, [], [])
     for attempt in range(_AGAIN):
         if attempt:
             await asyncio.sleep(_PAUSE)
         if visiting.around.rules.shards != rules.shards:
-            break  # no peer tells of the former shards any more
+            break  # peers no longer report the former shards
         placement = visiting.around.placement(visiting.now)
         transport, heard = visiting.place.transport, visiting.heard
         told = await digests_of(transport, rules, placement.peers, heard=heard)
@@ -146,11 +146,11 @@ async def _agreed(visiting: Session, rules: Rules) -> Agreement:
             f"{len(found.open)} of {rules.shards} shards have no content on which most"
             " of their owners agree; see `giaann fsck`, and try again later"
         )
-    raise PeerError("the swarm is learning, and its shards differ; try again when that has ended")
+    raise PeerError("the swarm is learning, and its shards differ; try again when it has finished")
 
 
 def _changed(store: Store, found: Agreement) -> list[int]:
-    """Return the shards whose content is not here."""
+    """Return the shards whose content the brain does not have."""
     return [
         shard
         for shard, one in found.agreed.items()
@@ -180,7 +180,7 @@ async def _import(
         raise MessageError("the answer offers no shard")
     manifest = Manifest.from_bytes(offered.manifest)
     if manifest.shard != shard or manifest.digest != agreed.digest.content:
-        raise MessageError("another content is offered than was reported; it may have changed")
+        raise MessageError("the offered content is not what the peer reported; it may have changed")
     parts = Import(manifest, of_part(store.limits, manifest.connections))
     if offered.part:
         parts.take(0, offered.part)
@@ -212,7 +212,7 @@ def _finished(store: Store, found: Agreement, swarm: str, downloaded: int) -> Pu
     digest = readable(store.digest())
     if digest != readable(wanted):
         raise UsageError(
-            "this brain has learned what the swarm has not, and now holds both; for the swarm's"
+            "this brain has learned more than the swarm, and now holds both; for the swarm's"
             " model alone, pull into an empty folder"
         )
     return Pulled(

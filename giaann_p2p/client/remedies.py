@@ -42,9 +42,10 @@ def no_room(full: Sequence[Peer], commands: Commands) -> str:
 def no_keepers(awaited: Sequence[Peer], commands: Commands) -> str:
     """Return the message that updates wait for keepers that have gone, with advice."""
     return (
-        "an update counts once a storage peer of long standing has it, but some shards are held by"
-        f" newcomers only; start these peers again, {commands.again}: {_named(awaited)}. If they"
-        " cannot come back, the founder can give standing to newcomers: `giaann token issue"
+        "an update counts only when a storage peer of long standing has it, but some shards are"
+        " held by newcomers only; start these peers again,"
+        f" {commands.again}: {_named(awaited)}. If they cannot come back,"
+        " the founder can give standing to newcomers: `giaann token issue"
         " --data-dir FOLDER --standing NAME`"
     )
 

@@ -27,8 +27,8 @@ async def silent(
 ) -> frozenset[Peer]:
     """Call all peers; return those that do not answer. A refusal counts as an answer.
 
-    With `soon`, who could not be dialled a moment ago is silent at once, for a caller that looks
-    again and again: the network dials nobody anew for some seconds, so further tries only wait.
+    With `soon`, a peer that could not be dialled a moment ago counts as silent at once, for callers
+    that ask again and again: the network does not redial it for some seconds, so retries only wait.
     """
     turns = asyncio.Semaphore(_AT_ONCE)
     final = (DialPaused,) if soon else ()

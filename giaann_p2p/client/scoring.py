@@ -34,7 +34,7 @@ async def scored(
     device: str = "auto",
     progress: Progress = lambda _counts, _share: None,
 ) -> Score:
-    """Measure how many tokens of a text a swarm predicts right (top-1), with rows read through it.
+    """Measure how many tokens of a text a swarm predicts right (top-1), by rows that it reads.
 
     `seed_tokens`: tokens given of each sentence; None for the model's setting. `feed`: whether the
     `true` or the predicted token (`own`) is fed after each prediction. `readout`: for the profile

@@ -50,7 +50,7 @@ _LOOKS, _LOOK_AGAIN = 4, 0.5
 _MOST_LIES = 1024
 """Maximum number of lies remembered; the newest are kept."""
 Shows = Callable[[Peer], bytes]
-"""A function that returns the token for a session's key, given as the peer of that key."""
+"""A function that takes the peer id of a session's key, and returns the token for it."""
 _ASK_THE_DOCTOR = "`giaann doctor --join LINK` finds out why"
 for _name in ("giaann", "giaann_p2p"):  # without a handler, Python prints to the terminal
     logging.getLogger(_name).addHandler(logging.NullHandler())
@@ -143,9 +143,9 @@ class Session:
         return Calls(self.place.transport, self.gate.rules, failed, self.gate.weigh_edition)
 
     def heard(self, answer: Message) -> None:
-        """Learn the edition of a peer that counts other shards than a question, if it is newer.
+        """Adopt the edition of a peer that has another number of shards, if it is newer.
 
-        `calls` does this by itself; it is for questions that are sent by hand.
+        `calls` does this by itself; use this for questions that are sent without it.
         """
         if isinstance(answer, EditionIs):
             with suppress(EditionError):  # forged: nothing is learned

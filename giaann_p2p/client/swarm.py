@@ -98,7 +98,7 @@ class AsyncSwarm:
 
     async def fsck(self) -> Report:
         """Compare the digests of all replicas of all shards; return the report."""
-        await self._visiting.join_dht()  # no replica is to be left out
+        await self._visiting.join_dht()  # so that no replica is missed
         return await checked_now(self._visiting)
 
     async def column(self, noun: str, words: int = 16, leads: int = 4) -> Column:
@@ -194,7 +194,7 @@ class AsyncSwarm:
     async def generate_each(
         self, prompt: str, answers: int, *, max_tokens: int = 80, sampling: Sampling
     ) -> list[Generation]:
-        """Continue a prompt several times: drawn with the seed, and with those after it.
+        """Continue a prompt several times; each answer is drawn with the next seed.
 
         Some of the answers are generated at the same time.
         """
@@ -300,7 +300,7 @@ class Swarm:
         return f"<Swarm {self._swarm.name!r}>"
 
     def close(self) -> None:
-        """Disconnect from the swarm and end its thread; further calls do nothing."""
+        """Disconnect from the swarm and end its thread; closing again does nothing."""
         if not self._closed:
             self._closed = True
             try:

@@ -183,7 +183,7 @@ class Trainer:
                 needless,
             )
 
-        # A text is known by its chunks, so it goes on in chunks of the size with which it began.
+        # A job is known by its chunks, so a text continues in chunks of the size it began with.
         *earlier, size = self._visiting.around.rules.sizes
         for one in earlier:
             begun = job_of(job_id(corpus, epoch, spec, one), one, BitMap())
@@ -222,7 +222,7 @@ class Trainer:
         self._visiting.gate.check(Peer(peer), question)
         if isinstance(question, Beat) and (job := self._jobs.get(question.job)) is not None:
             return encode(job.beat(Peer(peer), question))
-        return encode(Refusal("a client accepts no requests but the reports on its jobs"))
+        return encode(Refusal("a client accepts only reports on its jobs"))
 
     def _lost(self, peer: Peer) -> None:
         for job in self._jobs.values():
@@ -283,12 +283,12 @@ class _Job:
         return self._corpus.name
 
     async def is_begun(self, watch: Watch, should_stop: Callable[[], bool]) -> bool:
-        """Return whether an owner has a chunk of it, or had one that was withdrawn."""
+        """Return whether an owner has a chunk of this job, or had one that was withdrawn."""
         self._watch, self._should_stop = watch, should_stop
         try:
             await self._count()
         except _Stopped:
-            return False  # what is run next stops, too
+            return False  # the caller then runs another job, which stops, too
         return bool(self._known(_ANY_CHUNK) or self.withdrawn)
 
     async def run(self, watch: Watch, should_stop: Callable[[], bool]) -> None:

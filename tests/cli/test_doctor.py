@@ -37,8 +37,8 @@ def test_nothing_is_wrong(giaann: Run, swarm: Running, tmp_path: Path) -> None:
         f"ok      folder: {tmp_path / 'new'} can be created",
         "ok      link: names a swarm and 1 address",
         "ok      p2pd: can be started",
-        "ok      swarm: 'bees': by its manifest 4 shards, 2 replicas of each",
-        "ok      directory: can be read: 2 storage peers are there",
+        "ok      swarm: 'bees': founded with 4 shards, 2 replicas of each",
+        "ok      directory: can be read: it lists 2 storage peers",
         "ok      clock: agrees with those of other peers",
     ):
         assert line in lines
@@ -71,7 +71,7 @@ def test_several_things_at_once(giaann: Run, swarm: Running, tmp_path: Path, por
     wrong = [(line, lines[at + 1]) for at, line in enumerate(lines) if line.startswith("PROBLEM")]
     assert [line.split()[1] for line, _ in wrong] == ["memory:", "folder:", "disk:", "listen:"]
     assert all(remedy.startswith("        -> ") for _, remedy in wrong)
-    assert "ok      swarm: 'bees': by its manifest 4 shards, 2 replicas of each" in lines
+    assert "ok      swarm: 'bees': founded with 4 shards, 2 replicas of each" in lines
 
 
 def test_a_link_that_is_none(giaann: Run) -> None:

@@ -157,6 +157,6 @@ async def _joined(
         yield note("directory", "not checked: in this swarm only peers with a token may read it")
     else:
         peers = f"{storing} storage peer{'' if storing == 1 else 's'}"
-        yield ok("directory", f"can be read: {peers} {'is' if storing == 1 else 'are'} there")
+        yield ok("directory", f"can be read: it lists {peers}")
         yield clock([said.lived(pulse) for said, pulse in shown], now, refused)
     yield await asyncio.to_thread(computing, manifest)

@@ -70,7 +70,7 @@ def manifest_told(manifest: Manifest) -> Iterator[Finding]:
     """Check whether this installation fits a swarm's manifest, and report how it admits peers."""
     shards = _many(manifest.layout.shards, "shard")
     replicas = _many(manifest.replicas, "replica")
-    yield ok("swarm", f"{manifest.name!r}: by its manifest {shards}, {replicas} of each")
+    yield ok("swarm", f"{manifest.name!r}: founded with {shards}, {replicas} of each")
     differences = manifest.differences(Versions(), computes=False)
     for difference in differences:
         said, _, remedy = difference.partition("; ")

@@ -69,10 +69,10 @@ def listening(listen: Sequence[str]) -> Finding:
 
 
 def outside(told: Sequence[str], link: Sequence[str], announced: bool, relay: bool) -> Finding:
-    """Check from where other peers can dial this one, by the addresses `told` to them.
+    """Check from where other peers can dial this one, at the addresses `told` to them.
 
-    It has to be reachable from as far as the addresses of the `link` are. `announced` and `relay`
-    say whether the user gave those options.
+    It must be reachable from as far away as the addresses of the `link`. `announced` and `relay`:
+    whether the user gave those options.
     """
     reach, needed = _reach(told), _reach(link)
     listed = ", ".join(map(_short, told)) or "none"

@@ -152,8 +152,8 @@ def test_without_storage_peers_nobody_is_asked_and_the_error_says_what_to_start(
         with pytest.raises(Unreachable) as told:
             await answer(oracles, search, lambda: False).all()
         assert str(told.value) == (
-            "no storage peer is in this swarm now, and they hold all that it has learned; restart"
-            " those that were there, each with its original command and data folder, or start one,"
+            "no storage peer is in this swarm now, so what it has learned cannot be read; restart"
+            " the former ones, each with its original command and data folder, or start one,"
             " here or on any machine, with `giaann storage --join LINK`"
         )
         assert (oracles.asked, len(searches)) == (0, 1)

@@ -182,7 +182,7 @@ def test_it_is_said_when_only_peers_that_went_away_make_an_update_count() -> Non
             town.add()
         await town.until(town.settled)
         seen: list[TrainProgress] = []
-        with pytest.raises(LackingPeers, match="an update counts once a storage peer of") as ended:
+        with pytest.raises(LackingPeers, match="counts only when a storage peer") as ended:
             async with asyncio.timeout(300):
                 await visitor.trainer.train(
                     SHORT,
