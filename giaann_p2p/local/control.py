@@ -124,7 +124,7 @@ class Counter:
         except GiaannError as error:
             return Answer(error=str(error), usage=isinstance(error, UsageError))
         except OSError as error:
-            return Answer(error=f"the supervisor failed to do it: {error}")
+            return Answer(error=f"the supervisor failed to carry out the request: {error}")
 
 
 def _door(path: Path) -> socket.socket:

@@ -35,7 +35,7 @@ _ENDS_WITHIN = 5.0
 
 
 class Known(msgspec.Struct, frozen=True, kw_only=True):
-    """What is kept of a peer, so that it can restart with the same name, role and ports."""
+    """The record of a peer, so that it can restart with the same name, role and ports."""
 
     name: str
     role: str
@@ -44,7 +44,7 @@ class Known(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True):
-    """What is kept of a swarm, so that it can restart with the same settings, link and peers."""
+    """The record of a swarm, so that it can restart with the same settings, link and peers."""
 
     spec: Spec
     link: str = ""

@@ -53,7 +53,7 @@ class Spec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     storages: int = 3
     computes: int = 0
     gateways: int = 0
-    """The number of gateways: no peers, but processes that serve the swarm over HTTP."""
+    """The number of gateways: processes that serve the swarm over HTTP, and are not peers."""
     restarts: bool = False
     """Whether peers that end by themselves are restarted, with exponential backoff."""
     grace: float = 10.0
@@ -77,7 +77,7 @@ class Spec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
                 raise UsageError(f"{count} {role} peers are not possible: give 0 to {_MOST_PEERS}")
         for role, entry in self.entries.items():
             if not all(entry.partition(":")):
-                raise UsageError(f"{role}: {entry!r} is not module:function")
+                raise UsageError(f"the entry of {role} must be module:function, not {entry!r}")
 
     @property
     def counts(self) -> dict[str, int]:
@@ -90,7 +90,7 @@ class Spec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         }
 
     def entry(self, role: str) -> str:
-        """Return the entry point of a role; a swarm of an earlier release names fewer."""
+        """Return the entry point of a role; the spec of an earlier release may lack it."""
         return self.entries.get(role, ENTRIES[role])
 
     @property

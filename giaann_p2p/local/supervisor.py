@@ -76,7 +76,7 @@ class Supervisor:
             if work.done() and not self._ending.is_set():
                 work.result()
         except GiaannError:
-            await self._counter.close()  # clients learn why, not that one peer after another ends
+            await self._counter.close()  # before the peers end: clients get the error
             raise
         finally:
             await _cancelled(work, ending)
@@ -142,7 +142,7 @@ class Supervisor:
         return peer
 
     def _start_next(self, now: float) -> None:
-        """Start the waiting peers whose turn has come, but not those that a user has started."""
+        """Start the next wave of waiting peers, except peers that a user has started already."""
         self._waiting = [peer for peer in self._waiting if peer.state == ProcessState.WAITING]
         for peer in next_wave(self._waiting, list(self._peers.values()), now):
             self._start(peer)

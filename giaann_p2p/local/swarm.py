@@ -40,7 +40,7 @@ from giaann_p2p.local.waves import Progress
 _PAUSE = 0.02
 """Seconds between two looks at the peers."""
 _NAMED = 8
-"""The most late peers that an error names."""
+"""Maximum number of late peers that an error names."""
 _ENDS_BEYOND_GRACE = 20.0
 """Seconds after the peers' grace period within which the supervisor has to end."""
 

@@ -1,4 +1,4 @@
-"""How many peers start at a time, and when a start makes no progress any more.
+"""Decides how many peers start at a time, and when a start no longer makes progress.
 
 Starting a peer costs seconds of processor time. If a hundred started at once, each would take
 minutes, and calls between them would time out. So they start in waves: one begins as soon as an
@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from giaann_p2p.local.peer import Peer, ProcessState, View
 
 _AT_ONCE = max(8, 4 * (os.cpu_count() or 1))
-"""The most peers that start at a time."""
+"""Maximum number of peers that start at a time."""
 _OVERTAKEN = 30.0
 """Seconds after which a peer that is not ready no longer keeps others from starting."""
 _STEPS = [ProcessState.WAITING, ProcessState.STARTING, ProcessState.RUNNING, ProcessState.READY]
@@ -29,7 +29,7 @@ def next_wave(
 
 
 class Progress:
-    """Whether peers that start still make progress: whether one goes a step further in time."""
+    """Watches whether starting peers make progress: one must reach its next state in time."""
 
     def __init__(self, within: float, now: float) -> None:
         """Allow `within` seconds for each step, from `now` on, a time of any clock."""
@@ -38,9 +38,9 @@ class Progress:
         self._most = -1
 
     def ends(self, peers: Sequence[View], now: float) -> bool:
-        """Return whether the time for a further step is over; `peers` are as they are now.
+        """Return whether the time for a step is over; `peers` are the current views of all peers.
 
-        A peer that falls back and comes again makes no progress.
+        A peer that falls back to a state and leaves it again makes no progress.
         """
         steps = sum(_STEPS.index(peer.state) for peer in peers if peer.state in _STEPS)
         if steps > self._most:

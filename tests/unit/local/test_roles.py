@@ -97,7 +97,7 @@ def test_what_is_imported_is_what_the_roles_call() -> None:
         ({"bootstraps": 0}, "at least one bootstrap peer"),
         ({"storages": -1}, "-1 storage peers are not possible"),
         ({"computes": 501}, "501 compute peers are not possible"),
-        ({"entries": {"storage": "peers.storage"}}, "'peers.storage' is not module:function"),
+        ({"entries": {"storage": "peers.storage"}}, "module:function, not 'peers.storage'"),
     ],
 )
 def test_a_swarm_that_cannot_be_is_said(changes: dict[str, object], message: str) -> None:

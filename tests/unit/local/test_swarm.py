@@ -189,7 +189,7 @@ def test_who_restarts_leaves_in_good_order(new_swarm: NewSwarm) -> None:
 def test_what_the_disk_refuses_is_told(new_swarm: NewSwarm) -> None:
     with new_swarm(storages=0) as swarm:
         (swarm.folder.path / "peers" / "storage-1").touch()
-        with pytest.raises(LocalSwarmError, match=r"the supervisor failed to do it: .*Not a dir"):
+        with pytest.raises(LocalSwarmError, match=r"failed to carry out the request: .*Not a dir"):
             swarm.add("storage")
         assert states(swarm) == {"bootstrap-1": "ready"}
 
