@@ -44,6 +44,6 @@ def _read(path: Path) -> bytes:
     if not _SHORTEST <= len(key) <= _MOST_BYTES or b"\n" in key or not key.isascii():
         raise UsageError(
             f"the key file {path} must have one line of {_SHORTEST} or more plain characters;"
-            " remove it, and a good one is made"
+            " remove it, and the gateway makes a valid one"
         )
     return key

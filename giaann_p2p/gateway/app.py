@@ -31,7 +31,7 @@ Handler = Callable[[Context, Request], Awaitable[Response]]
 
 
 class Gateway(NamedTuple):
-    """A gateway as an ASGI application, with what its server has to tell it."""
+    """A gateway as an ASGI application, with the parts that its server uses."""
 
     guard: Guard
     context: Context
@@ -39,7 +39,7 @@ class Gateway(NamedTuple):
     app: Starlette
 
     def drain(self) -> None:
-        """Let streams without an end go, because the gateway is about to end."""
+        """End the streams that would never end by themselves, because the gateway shuts down."""
         self.context.draining.set()
 
 
@@ -91,7 +91,7 @@ def _routes(context: Context, feed: Feed) -> list[Route]:
 async def _call(handle: Handler, context: Context, request: Request) -> Response:
     try:
         return await handle(context, request)
-    except Exception as error:  # noqa: BLE001  (the client and the log are told)
+    except Exception as error:  # noqa: BLE001  (reported to the client and the log)
         failure = failure_of(error)
         if failure.status == 500:
             _LOG.exception("%s %s failed", request.method, request.url.path)
@@ -111,7 +111,7 @@ async def _healthy(context: Context, request: Request) -> Response:
 
 async def _ready(context: Context, request: Request) -> Response:
     if context.draining.is_set():
-        raise Unavailable("this gateway is about to end")
+        raise Unavailable("this gateway is shutting down")
     if lacking := context.backend.lacking:
         raise Unavailable(lacking)
     return Response("ready\n", media_type="text/plain")
@@ -130,12 +130,12 @@ async def _no_page(request: Request, _error: Exception) -> Response:
 
 
 async def _wrong_method(request: Request, _error: Exception) -> Response:
-    text = f"{request.url.path[:200]} does not take {request.method[:20]}"
+    text = f"{request.url.path[:200]} does not accept {request.method[:20]}"
     return response(Failure(405, text, "method_not_allowed"))
 
 
 def _note(context: Context, routes: list[Route], path: str, status: int, seconds: float) -> None:
-    """Count a request by its route, not by its path, of which there is no end."""
+    """Count a request under its route, because the number of paths is unlimited."""
     scope = {"type": "http", "path": path, "method": "GET", "headers": []}
     found = (route.path for route in routes if route.matches(scope)[0] is not Match.NONE)
     context.metrics.request(next(found, "other"), status, seconds)

@@ -1,7 +1,7 @@
 """Asks a gateway on this machine, as commands do; nothing slow is imported here.
 
 It speaks HTTP/1.0, in which a response ends with its connection, so that lines of events can be
-read as they come without taking chunks apart.
+read as they come, without decoding chunks.
 """
 
 import asyncio
@@ -23,15 +23,15 @@ _LONGEST_LINE = 1 << 24
 
 
 OVERVIEW = "application/vnd.giaann.overview+msgpack"
-"""The type in which a gateway returns an overview whole, for commands of the same release."""
+"""The media type of a complete overview, for commands of the same release as the gateway."""
 
 
 class Away(GiaannError):  # noqa: N818  (what it is, not what went wrong)
-    """The gateway does not answer, or cannot serve this: the caller does without it."""
+    """The gateway does not answer, or cannot serve the request: the caller does without it."""
 
 
 class Reply(NamedTuple):
-    """A good response, whose body is yet to be read."""
+    """A successful response, whose body has not been read yet."""
 
     headers: dict[str, str]
     body: asyncio.StreamReader
@@ -48,7 +48,7 @@ class Event(NamedTuple):
 async def asked(
     where: Whereabouts, path: str, body: object = None, accept: str = "*/*"
 ) -> AsyncIterator[Reply]:
-    """Send a request, with a body as JSON if there is one; Away unless the answer is good."""
+    """Send a request, with a body as JSON if there is one; Away unless it succeeds."""
     at = urlsplit(where.url)
     try:
         async with asyncio.timeout(_CONNECTS_WITHIN):

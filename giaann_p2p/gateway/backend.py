@@ -41,11 +41,11 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
     rate: float
     """Sentences or texts learned a second."""
     waiting: str = ""
-    """What the job waits for, and what to do about it; empty if it goes on."""
+    """What the job waits for, and what to do about it; empty if it makes progress."""
 
 
 class Learned(msgspec.Struct, frozen=True, kw_only=True):
-    """The end of training: how much was learned, as `giaann train --json` says it."""
+    """The end of training: how much was learned, as `giaann train --json` prints it."""
 
     report: dict[str, Any]
 
@@ -63,7 +63,7 @@ class Backend(Protocol):
 
     @property
     def lacking(self) -> str:
-        """Why no prompt could be answered now; empty if one could."""
+        """Why prompts cannot be answered now; empty if they can."""
         ...
 
     @property
@@ -72,11 +72,11 @@ class Backend(Protocol):
         ...
 
     def answering(self, prompt: str, manner: Manner) -> AbstractAsyncContextManager[Answer]:
-        """Continue a prompt for as long as the context lasts; its end ends the work."""
+        """Continue a prompt for as long as the context lasts; leaving it cancels the work."""
         ...
 
     async def overview(self) -> Overview | None:
-        """Return the state of a swarm, with the peers that do not answer; a brain has none."""
+        """Return the state of a swarm, with the peers that do not answer; None for a brain."""
         ...
 
     async def status(self) -> dict[str, Any]:
@@ -96,9 +96,9 @@ class Backend(Protocol):
         ...
 
     async def jobs(self) -> Jobs:
-        """Return the texts that were learned, as far as that is known."""
+        """Return the texts that were learned, as far as they are known."""
         ...
 
     def train(self, name: str, text: str) -> Teaching:
-        """Learn a text; yield how far it is, and at the end the report."""
+        """Learn a text; yield its progress, and at the end the report."""
         ...

@@ -6,11 +6,11 @@ from starlette.datastructures import Headers
 from starlette.types import Receive, Scope
 
 _RATE = 1 << 16
-"""Bytes a second that a long body must come at, at least."""
+"""Minimum rate at which a long body must come, in bytes per second."""
 
 
 class TooLong(Exception):  # noqa: N818  (what it is, not what went wrong)
-    """The body has more bytes than are read."""
+    """The body exceeds the maximum size."""
 
 
 class TooSlow(Exception):  # noqa: N818
@@ -24,8 +24,8 @@ class Gone(Exception):  # noqa: N818
 async def read(scope: Scope, receive: Receive, most: int, seconds: float) -> bytes:
     """Return the body of a request.
 
-    Raises TooLong before anything is read if Content-Length says so, else with the first byte too
-    many; TooSlow after `seconds`, and one more for each 64 KiB that have come; Gone.
+    Raises TooLong if it exceeds `most` bytes: before reading, if Content-Length says so. Raises
+    TooSlow after `seconds`, plus one for each 64 KiB received, and Gone if the client leaves.
     """
     told = Headers(scope=scope).get("content-length", "")
     if told.isdecimal() and (len(told) > len(str(most)) or int(told) > most):

@@ -43,7 +43,7 @@ class BrainBackend:
 
     @property
     def facts(self) -> Facts:
-        """What is served."""
+        """The description of the brain."""
         return Facts(
             kind="brain",
             name=self._name,
@@ -57,12 +57,12 @@ class BrainBackend:
 
     @property
     def lacking(self) -> str:
-        """Nothing: a brain is always there."""
+        """Empty: a brain can always answer prompts."""
         return ""
 
     @property
     def lost(self) -> str:
-        """Nothing: a brain that has lost something does not open."""
+        """Empty: a brain that has lost data does not open."""
         return ""
 
     @asynccontextmanager
@@ -106,7 +106,7 @@ class BrainBackend:
         return Jobs(jobs=shown)
 
     async def train(self, name: str, text: str) -> Teaching:
-        """Learn a text; yield how far it is, and at the end the report."""
+        """Learn a text; yield its progress, and at the end the report."""
         found: Progress | Learned
         async for found in self._lessons.learn(name, text):
             yield found

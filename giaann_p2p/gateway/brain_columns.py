@@ -17,7 +17,7 @@ _REFRESH = 10.0
 
 
 class BrainNouns:
-    """The nouns of a brain; they are listed anew while somebody searches and the brain learns."""
+    """The nouns of a brain; a search lists them again if the list is old."""
 
     def __init__(self, store: Store) -> None:
         self._store = store

@@ -1,4 +1,4 @@
-"""Teaches a brain texts, one at a time, in a thread of its own; a lesson that is left ends.
+"""Teaches a brain texts, one at a time, in a thread; a lesson ends when its client leaves.
 
 The parser is used by one thread at a time: after each chunk, prompts that wait for it have a turn.
 """
@@ -14,7 +14,7 @@ from giaann_p2p.solo.brain import Brain
 from giaann_p2p.solo.reports import Trained
 
 _EVERY = 0.25
-"""Seconds between two reports on how far a text is learned."""
+"""Seconds between two reports of progress."""
 _TURN = 0.002
 """Seconds after a chunk in which a prompt that waits for the parser can take it."""
 
@@ -28,9 +28,9 @@ class Lessons:
         self._stop = threading.Event()
 
     async def learn(self, name: str, text: str) -> Teaching:
-        """Learn a text; yield how far it is, and at the end the report."""
+        """Learn a text; yield its progress, and at the end the report."""
         if self._lesson is not None and not self._lesson.done():
-            raise Busy("a text is being learned; send this one again when it is")
+            raise Busy("another text is being learned; send this one again later")
         far = [Progress(name=name, done=0, of=None, share=0.0, rate=0.0)]
         self._stop.clear()
         lesson = self._lesson = asyncio.ensure_future(

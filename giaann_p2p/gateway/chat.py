@@ -1,7 +1,7 @@
 """`POST /v1/chat/completions`: continues the last message of the user, at once or as a stream.
 
-The model is none for chats: it goes on from a text. So only the last message of the user counts,
-and a header says what was ignored.
+The model was not made for chats: it continues a text. So it continues only the last message of the
+user, and a header says what was ignored.
 """
 
 import secrets
@@ -43,7 +43,7 @@ from giaann_p2p.model.manner import Manner
 from giaann_p2p.model.said import AnyToken
 
 IGNORED = "x-giaann-ignored"
-"""The header that says what of a request had no effect."""
+"""The header that names the parts of a request that had no effect."""
 
 
 class Talk(NamedTuple):
@@ -56,7 +56,7 @@ class Talk(NamedTuple):
 
 
 async def chat(context: Context, request: Request) -> Response:
-    """Answer a request of a chat."""
+    """Answer a chat request."""
     talk = _talk(context, decoded(await request.body(), ChatRequest))
     headers = {IGNORED: talk.wanted.ignored} if talk.wanted.ignored else {}
     if talk.wanted.stream:

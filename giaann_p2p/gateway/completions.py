@@ -62,7 +62,7 @@ async def complete(context: Context, request: Request) -> Response:
 
 
 def work_of(context: Context, wanted: CompletionRequest) -> Work:
-    """Return what a request wants, checked."""
+    """Check a request, and return the answers that it wants."""
     facts, limits = context.facts, context.limits
     check_model(wanted.model, facts.model)
     require_probabilities(facts.profile, "logprobs", wanted.logprobs is not None)
@@ -137,7 +137,7 @@ def _logprobs(work: Work, lead: str, tokens: Sequence[AnyToken], offset: int) ->
 
 
 def _best(token: AnyToken) -> dict[str, float]:
-    """Return the best candidates, and the token that was said, each with its logarithm."""
+    """Return the logarithms of the probabilities of the best candidates and of the token."""
     found = {word: logarithm(share) for word, share in getattr(token, "rivals", ())}
     return found | {token.text: logprob(token)}
 

@@ -47,7 +47,7 @@ class Connection(H11Protocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Read on; the head of a request that has begun must be whole in time."""
+        """Receive data; once a request has begun, its head must be complete in time."""
         super().data_received(data)
         if self.conn.their_state is not h11.IDLE:
             _cancel(self._head)
@@ -56,12 +56,12 @@ class Connection(H11Protocol):
             self._head = self._after(self.limits.head_seconds)
 
     def pause_writing(self) -> None:
-        """Stop writing to a client that does not read, and drop it if it goes on like that."""
+        """Stop writing to a client that does not read, and drop it if that lasts too long."""
         super().pause_writing()
         self._reader = self._reader or self._after(self.limits.write_seconds)
 
     def resume_writing(self) -> None:
-        """Go on writing."""
+        """Resume writing."""
         _cancel(self._reader)
         self._reader = None
         super().resume_writing()
@@ -76,7 +76,7 @@ class Connection(H11Protocol):
 
 
 def connection_with(limits: Limits, connections: int) -> Callable[..., asyncio.Protocol]:
-    """Return a class of connections with these limits, but for the number of them."""
+    """Return a class of connections with these limits, but at most `connections` of them."""
     limits = msgspec.structs.replace(limits, connections=connections)
     return type("Connection", (Connection,), {"limits": limits})
 

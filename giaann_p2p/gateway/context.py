@@ -1,4 +1,4 @@
-"""What the handlers of a gateway share."""
+"""The objects that the handlers of a gateway share."""
 
 import asyncio
 from collections.abc import Callable
@@ -20,16 +20,16 @@ class Context(NamedTuple):
     count: Callable[[str], int]
     """Counts the tokens of a prompt."""
     draining: asyncio.Event
-    """Set when the gateway is about to end; then streams without an end are ended."""
+    """Set when the gateway shuts down, to end streams that would never end by themselves."""
 
     @property
     def facts(self) -> Facts:
-        """What is served."""
+        """The description of the swarm or the brain."""
         return self.backend.facts
 
 
 def context_of(backend: Backend, limits: Limits, count: Callable[[str], int]) -> Context:
-    """Return the context of a gateway that begins."""
+    """Return the context of a new gateway."""
     metrics = Metrics()
     prompts = Prompts(backend, limits, metrics)
     return Context(backend, limits, metrics, prompts, count, asyncio.Event())

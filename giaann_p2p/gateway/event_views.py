@@ -34,7 +34,7 @@ class TokenRival(msgspec.Struct, kw_only=True):
 
 
 class AnswerBegun(msgspec.Struct, kw_only=True):
-    """The beginning of an answer, told with its first token."""
+    """The beginning of an answer, sent with its first token."""
 
     completion: str
     """The end of a word that the prompt had only begun."""
@@ -47,7 +47,7 @@ class AnswerBegun(msgspec.Struct, kw_only=True):
 
 
 class AnswerToken(msgspec.Struct, kw_only=True):
-    """A token, with what spoke for it."""
+    """A token, with the evidence for it."""
 
     text: str
     word: str
@@ -55,16 +55,16 @@ class AnswerToken(msgspec.Struct, kw_only=True):
     feature: str | None
     timing: str
     tier: str
-    """What spoke for the token: of subwords `recall`, `own rows`, `any column` or `no evidence`; of
-    words a timing, or one of the last three."""
+    """The evidence for the token. From a model of subwords: `recall`, `own rows`, `any column` or
+    `no evidence`; from a model of words: a timing, or one of the last three."""
     score: float
     candidates: int
     cost: TokenCost
     probability: float | UnsetType = UNSET
-    """The share of the token in the odds of all candidates; of a model of words, in how often they
-    followed the word before. A peer of an earlier release does not say it."""
+    """The token's share of the odds of all candidates; for a model of words, of the times that they
+    followed the previous word. Absent if the peer has an earlier release."""
     rivals: list[TokenRival] | UnsetType = UNSET
-    """Only of a model of subwords, if they were asked for with `explain`."""
+    """Other candidates; only from a model of subwords, if the request has `explain`."""
 
 
 class AnswerDone(msgspec.Struct, kw_only=True):

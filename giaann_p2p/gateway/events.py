@@ -1,7 +1,7 @@
-"""`GET /api/events`: tells listeners what changes, as soon as it does.
+"""`GET /api/events`: sends listeners each change as soon as it is seen.
 
-One look at the swarm serves all listeners, and nobody looks while nobody listens. A listener that
-does not read is not waited for: it misses what is replaced by something newer in the meantime.
+One look at the swarm serves all listeners; without listeners there are no looks. The feed does not
+wait for a listener that does not read: it misses events that newer ones replace meanwhile.
 """
 
 import asyncio
@@ -39,10 +39,10 @@ class Feed:
         self._changed = asyncio.Condition()
         self._listeners = 0
         self.looking: asyncio.Task[None] | None = None
-        """The task that looks; None until somebody has listened. It ends when nobody does."""
+        """The task that looks; None before the first listener. It ends when no listener is left."""
 
     async def listen(self) -> Events:
-        """Yield the newest events, and then those that come, until the gateway ends."""
+        """Yield the newest events, and then each new one, until the gateway ends."""
         self._listeners += 1
         self._metrics.listeners.set(self._listeners)
         if self.looking is None or self.looking.done():
@@ -75,7 +75,7 @@ class Feed:
         return sorted(one for one in self._newest.values() if one[0] > seen)
 
     async def _waited(self, seen: int) -> bool:
-        """Wait for something newer; return whether none came for a while."""
+        """Wait for a newer event; return True if none came for a while."""
         try:
             async with asyncio.timeout(_QUIET), self._changed:
                 await self._changed.wait_for(lambda: self._since(seen) or self._draining.is_set())
@@ -84,7 +84,7 @@ class Feed:
         return False
 
     async def _look(self) -> None:
-        """Look once a second while somebody listens."""
+        """Look once a second while there are listeners."""
         loop = asyncio.get_running_loop()
         due, rates = loop.time(), Rates(self._metrics)
         while self._listeners:
@@ -98,7 +98,7 @@ class Feed:
             await asyncio.sleep(due - loop.time())
 
     async def _told(self, name: str, ask: Callable[[], Awaitable[Any]]) -> Any:  # noqa: ANN401
-        """Ask the backend, tell what is new, and return it; None if it cannot say."""
+        """Ask the backend, publish its answer if new, and return it; None if it has none."""
         try:
             found = await ask()
             await self._put(name, msgspec.to_builtins(found))
@@ -106,12 +106,12 @@ class Feed:
         except GiaannError as error:
             if name == "status":
                 await self._put(name, {"verdict": "unreachable", "why": str(error), "do": ""})
-        except Exception:  # noqa: BLE001  (the log says it, and the others go on)
-            _LOG.exception("%s could not be told", name)
+        except Exception:  # noqa: BLE001  (logged; other events are unaffected)
+            _LOG.exception("the event %s could not be made", name)
         return None
 
     async def _put(self, name: str, data: Any) -> None:  # noqa: ANN401  (anything JSON has)
-        """Make an event the newest of its kind, unless it says what the last one said."""
+        """Make an event the newest of its kind, unless it equals the last one."""
         said = {**data, "now": 0} if isinstance(data, dict) else data  # time alone is no news
         if name in self._newest and self._said.get(name) == said:
             return

@@ -1,8 +1,8 @@
 """What a client is told when a request fails: a status code, and OpenAI's JSON of an error.
 
 The same JSON is used outside `/v1`. A client may send a request again after 429 and 503; the header
-Retry-After says when. An exception that is no error of this library is a fault of the gateway: its
-text stays in the log.
+Retry-After says when. An exception that is not an error of this library is a fault of the gateway:
+its text stays in the log.
 """
 
 from typing import Any, NamedTuple
@@ -13,15 +13,15 @@ from starlette.responses import Response
 from giaann_p2p.errors import GiaannError, NobodyComputes, PeerError, PromptError, UsageError
 
 RETRY_AFTER = 2
-"""Seconds after which a request that was refused for a while may be sent again."""
+"""Seconds after which a client may repeat a request that was refused temporarily."""
 
 
 class Unavailable(GiaannError):  # noqa: N818  (what it is, not what went wrong)
-    """The swarm cannot be reached now, or says nothing; the gateway goes on trying."""
+    """The swarm cannot be reached now, or does not answer; the gateway keeps trying."""
 
 
 class Busy(GiaannError):  # noqa: N818  (what it is, not what went wrong)
-    """As much is being done at once as the gateway allows."""
+    """The gateway already has as much work as it accepts at once."""
 
 
 class NotKnown(UsageError):  # noqa: N818  (what it is, not what went wrong)
@@ -70,7 +70,7 @@ class Failure(NamedTuple):
 
 
 def failure_of(error: BaseException) -> Failure:
-    """Return what a client is told of an exception."""
+    """Return the failure that a client sees for an exception."""
     text = str(error)
     match error:
         case BadField():
@@ -93,7 +93,7 @@ def failure_of(error: BaseException) -> Failure:
 
 
 def response(failure: Failure) -> Response:
-    """Return the HTTP response that tells a failure."""
+    """Return the HTTP response that reports a failure."""
     body = msgspec.json.encode(failure.body)
     return Response(body, failure.status, failure.headers, "application/json")
 
@@ -104,6 +104,6 @@ _FIELDS = frozenset(
 
 
 def _field_in(text: str) -> str | None:
-    """Return the field that a message about a setting begins with, if it does."""
+    """Return the field with which a message begins; None if it does not begin with one."""
     first = text.split(maxsplit=1)[0] if text else ""
     return first if first in _FIELDS else None

@@ -1,9 +1,9 @@
-"""Stands before the application: refuses what breaks a rule or a bound, and ends what is left.
+"""Guards the application: refuses requests that break a rule or a limit, and ends abandoned ones.
 
 1. The head is judged by `rules` before a byte of the body is read.
 2. The body is read here, within bounds on its size and time, so that no handler waits for it.
-3. Requests are counted; listeners to events apart, because they stay for hours.
-4. A client that leaves ends its request: the application's task is cancelled. So does the bound on
+3. Requests are counted; listeners to events separately, because they stay for hours.
+4. A client that leaves ends its request: the application's task is cancelled. So does the limit on
    the time of a request.
 5. Each answer gets headers that keep a browser from running, framing or guessing anything foreign.
 """
@@ -71,7 +71,7 @@ class Guard:
             await self._served(scope, receive, reply)
         except Gone:
             pass
-        except Exception as error:  # noqa: BLE001  (the client and the log are told)
+        except Exception as error:  # noqa: BLE001  (reported to the client and the log)
             failure = failure_of(error)
             if failure.status == 500:
                 _LOG.exception("%s %s failed", scope["method"], scope["path"])
@@ -100,7 +100,7 @@ class Guard:
         limits, listens = self._limits, head.path == EVENTS
         full = self.requests - self.listeners > limits.requests
         if (self.listeners > limits.listeners) if listens else full:
-            text = "as many requests as this gateway takes are being served; ask again soon"
+            text = "this gateway serves as many requests as it can; try again soon"
             return Failure(503, text, "overloaded", "server_error")
         return None
 
@@ -146,14 +146,14 @@ class _Reply:
         self._origin = origin if origin in access.origins else ""
 
     async def send(self, message: Message) -> None:
-        """Send a message of the application on, with the headers of every response."""
+        """Forward a message of the application, with the headers of every response."""
         if message["type"] == "http.response.start":
             self.status = message["status"]
             message["headers"] = [*message.get("headers", ()), *self._more(message)]
         await self._send(message)
 
     async def fail(self, failure: Failure) -> None:
-        """Tell the client a failure, and close the connection; too late once it has begun."""
+        """Send a failure, and close the connection; do nothing if a response has begun."""
         if self.status:
             return
         told = response(failure)
@@ -163,7 +163,7 @@ class _Reply:
         await told(self._scope, _nothing, self.send)
 
     async def allow(self) -> None:
-        """Answer a browser that asks whether a page of an allowed origin may send a request."""
+        """Answer the preflight of a browser: a page of an allowed origin may send requests."""
         headers = [
             (b"access-control-allow-methods", b"GET, POST"),
             (b"access-control-allow-headers", b"authorization, content-type"),
@@ -186,7 +186,7 @@ class _Reply:
 
 
 def _again(body: bytes) -> Receive:
-    """Return what gives the application a body that was read; it hears nothing more."""
+    """Return a `receive` that gives the application the body, which was read, and then waits."""
     messages: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def receive() -> Message:

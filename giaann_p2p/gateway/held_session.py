@@ -23,8 +23,8 @@ _LOOK_EVERY = 0.5
 _ALONE = 5.0
 """Seconds without a live peer after which a session is given up."""
 _IN_VAIN = 2
-"""Looks in vain in a row that this takes, too: a gateway that was stopped for a while, or starved,
-has to look again. More: a dead swarm, where a look takes some ten seconds, is held on to longer."""
+"""Number of looks in a row that must also fail, so that a gateway that was stopped for a while, or
+starved, looks again first. A look at a dead swarm takes some ten seconds, so there are only two."""
 _BACKOFF = Backoff(first=0.5, longest=5.0)
 Joins = Callable[[], AbstractAsyncContextManager[Session]]
 
@@ -53,9 +53,9 @@ class HeldSession:
 
     @contextmanager
     def using(self) -> Iterator[Session]:
-        """Yield the present session; Unavailable if what is done with it fails as it is given up.
+        """Yield the present session; Unavailable if it is given up during the block.
 
-        Its transport is closed then, and says that it was used wrongly.
+        Its transport is then closed, and raises UsageError, which would blame the client.
         """
         session = self.session
         try:
@@ -63,7 +63,7 @@ class HeldSession:
         except UsageError:
             if self._session is session:
                 raise
-            raise Unavailable(f"the swarm was left meanwhile ({self._why}); trying again") from None
+            raise Unavailable(f"the session has ended ({self._why}); trying again") from None
 
     async def start(self) -> None:
         """Join the swarm, and keep a session until `close`."""
@@ -88,7 +88,7 @@ class HeldSession:
                     with suppress(asyncio.InvalidStateError):
                         self._first.set_result(None)
                     await _until_alone(session)
-                    self._session, self._why = None, "none of its peers is there any more"
+                    self._session, self._why = None, "none of its peers is alive any more"
             except GiaannError as error:
                 if not self._first.done() and asyncio.get_running_loop().time() >= self._until:
                     raise
@@ -96,12 +96,12 @@ class HeldSession:
             finally:
                 self._session = None
             backoff = backoff.failed()
-            _LOG.warning("the swarm is joined anew in %.1f s: %s", backoff.pause, self._why)
+            _LOG.warning("joining the swarm again in %.1f s: %s", backoff.pause, self._why)
             await asyncio.sleep(backoff.pause)
 
 
 async def _until_alone(session: Session) -> None:
-    """Return when there has been no live peer for a while, and at two looks or more."""
+    """Return once there has been no live peer for a while, at two looks or more."""
     clock = asyncio.get_running_loop().time
     seen, in_vain = clock(), 0
     while in_vain < _IN_VAIN or clock() - seen < _ALONE:
@@ -113,7 +113,7 @@ async def _until_alone(session: Session) -> None:
 
 
 async def _is_anybody_there(session: Session) -> bool:
-    """Return whether the directory has a live peer, one that answers if it cannot be read now."""
+    """Return whether the directory has a live peer; while it cannot be read, one that answers."""
     live = {said.peer for said in session.around.directory.live(session.now)}
     if session.lookout.is_blind:
         live -= await session.silent_peers()

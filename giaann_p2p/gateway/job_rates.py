@@ -1,4 +1,4 @@
-"""How fast jobs go on: the chunks that each one gained in the last half minute."""
+"""How fast jobs progress: the chunks that each one gained in the last half minute."""
 
 from collections import deque
 from collections.abc import Mapping
@@ -8,7 +8,7 @@ WINDOW = 30.0
 
 
 class JobRates:
-    """The rates of the jobs that have grown lately; the others cost nothing but a number."""
+    """The rates of jobs; one that has not grown lately takes only the memory of a number."""
 
     def __init__(self) -> None:
         self._counts: dict[bytes, int] = {}
@@ -17,7 +17,7 @@ class JobRates:
         self._now = 0.0
 
     def look(self, counts: Mapping[bytes, int], now: float) -> None:
-        """Note how many chunks each job has now; what the first look finds is older."""
+        """Record how many chunks each job has now; chunks of the first look count as older."""
         if self._began is None:
             self._began = now
         else:
@@ -32,7 +32,7 @@ class JobRates:
                 del self._gains[job]
 
     def rate(self, job: bytes) -> float:
-        """Return the chunks a second that a job has gained lately; 0.0 if it is at rest."""
+        """Return the chunks a second that a job has gained lately; 0.0 if it has gained none."""
         gains = self._gains.get(job)
         if not gains or self._began is None:
             return 0.0

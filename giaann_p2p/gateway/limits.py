@@ -9,7 +9,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """What a gateway accepts; the defaults suit a machine of a few gigabytes."""
 
     prompts: int = 256
-    """Prompts that are answered at once. A further one gets 429 and is to be sent again."""
+    """Prompts that are answered at once. A further one gets 429 and may be sent again."""
     requests: int = 512
     """Requests that are served at once, without listeners to events. A further one gets 503."""
     listeners: int = 1024
@@ -34,7 +34,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     silence_seconds: float = 25.0
     """Seconds without a new token after which an answer fails, with 503 if nothing was sent."""
     request_seconds: float = 600.0
-    """Seconds that a request may take in all, but for events and training."""
+    """Seconds that a request may take in total, except for events and training."""
     drain_seconds: float = 10.0
     """Seconds that answers under way have to end after SIGTERM; what is left then is cut off."""
 

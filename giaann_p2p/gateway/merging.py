@@ -49,7 +49,7 @@ async def merged(
 
 
 async def gathered(works: Iterable[Coroutine[Any, Any, _Item]]) -> list[_Item]:
-    """Return the results of all works; the first error ends the others, and is raised."""
+    """Run coroutines at once, and return their results; an error cancels the rest and is raised."""
     tasks = [asyncio.ensure_future(work) for work in works]
     try:
         return list(await asyncio.gather(*tasks))

@@ -1,4 +1,4 @@
-"""What a gateway counts of itself, and its page for Prometheus."""
+"""The counters of a gateway, and its page for Prometheus."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -16,11 +16,11 @@ class Models:
         self._created = created
 
     async def all(self, context: Context, request: Request) -> Response:
-        """Answer all models."""
+        """Return the list of models."""
         return as_json(replies.Models(data=[self._model(context)]))
 
     async def one(self, context: Context, request: Request) -> Response:
-        """Answer one model, if it is there."""
+        """Return one model; NoModel if it is not served."""
         check_model(request.path_params["model"], context.facts.model)
         return as_json(self._model(context))
 

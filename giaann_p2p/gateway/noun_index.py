@@ -1,4 +1,4 @@
-"""Nouns in the order of their names, to be found by how they begin."""
+"""Nouns in the order of their names, so that they are found by prefix."""
 
 from bisect import bisect_left
 from collections.abc import Iterable

@@ -6,7 +6,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 Finish = Literal["stop", "length"]
-"""Why an answer ended: it has no more to say or met a stop, or it has as many tokens as wanted."""
+"""Why an answer ended: `stop` at its end or at a stop text, `length` at its maximum of tokens."""
 
 
 class Model(msgspec.Struct, kw_only=True):

@@ -1,4 +1,4 @@
-"""The requests of OpenAI's interface: which fields are read, and what a wrong one is called.
+"""The requests of OpenAI's interface: which fields are read, and how errors name a wrong one.
 
 Fields that are not listed are ignored, because programs send many that have no meaning here. A
 field that is listed is either obeyed or refused by name; none is silently left out.
@@ -18,7 +18,7 @@ from giaann_p2p.model.traits import traits_of
 from giaann_p2p.plain_faults import fault_of
 
 USUAL_TOKENS = 80
-"""Tokens of an answer whose request does not say how many."""
+"""Maximum tokens of an answer whose request does not give a number."""
 _SEEDS = 1 << 62
 _Struct = TypeVar("_Struct", bound=msgspec.Struct)
 _Stop = Annotated[str, msgspec.Meta(min_length=1, max_length=256)]
@@ -29,20 +29,20 @@ class StreamOptions(msgspec.Struct, kw_only=True):
     """Options of a streamed answer."""
 
     include_usage: bool = False
-    """Whether the last chunk tells the numbers of tokens."""
+    """Whether the last chunk has the numbers of tokens."""
 
 
 class _Options(msgspec.Struct, kw_only=True):
-    """What both kinds of requests may say about their answers."""
+    """The fields about answers that both kinds of requests have."""
 
     model: str
     temperature: Annotated[float, msgspec.Meta(ge=0, le=100)] | None = None
-    """How far choices may stray; none means greedy. A model of words is always greedy."""
+    """The sampling temperature; none means greedy. A model of words is always greedy."""
     top_p: Annotated[float, msgspec.Meta(gt=0, le=1)] | None = None
     top_k: Annotated[int, msgspec.Meta(ge=0, le=1 << 20)] | None = None
-    """Draw from so many of the best only; an extension, as many servers have it."""
+    """Draw from only this many of the best tokens; an extension that many servers have."""
     repetition_penalty: Annotated[float, msgspec.Meta(ge=1, le=100)] | None = None
-    """Divide the odds of tokens read lately; an extension, as many servers have it."""
+    """Divide the odds of recent tokens by this; an extension that many servers have."""
     seed: Annotated[int, msgspec.Meta(ge=-(1 << 63), le=(1 << 63) - 1)] | None = None
     stop: str | _Stops | None = None
     n: Annotated[int, msgspec.Meta(ge=1, le=128)] | None = None
@@ -56,12 +56,12 @@ class _Options(msgspec.Struct, kw_only=True):
 
     @property
     def rivals(self) -> int:
-        """How many of the best candidates are to be told of each token."""
+        """How many of the best candidates are returned for each token."""
         return 0
 
     @property
     def stops(self) -> tuple[str, ...]:
-        """The texts at which an answer is to end."""
+        """The texts at which an answer ends."""
         found = [self.stop] if isinstance(self.stop, str) else self.stop or []
         return tuple(text for text in found if text)
 
@@ -79,12 +79,12 @@ class CompletionRequest(_Options, kw_only=True):
     echo: bool | None = None
     """Whether each answer begins with its prompt."""
     logprobs: Annotated[int, msgspec.Meta(ge=0, le=20)] | None = None
-    """Whether to tell the logarithm of each token's probability, and of so many of the best
+    """Return the logarithms of the probabilities of each token and of this many of the best
     candidates; for models of subwords."""
 
     @property
     def rivals(self) -> int:
-        """How many of the best candidates are to be told of each token."""
+        """How many of the best candidates are returned for each token."""
         return self.logprobs or 0
 
     @property
@@ -92,7 +92,7 @@ class CompletionRequest(_Options, kw_only=True):
         """The prompts to continue; PromptError if one is empty."""
         found = [self.prompt] if isinstance(self.prompt, str) else self.prompt
         if not found:
-            raise PromptError("the prompt is empty: give it some words to go on with")
+            raise PromptError("the prompt is empty: give some words to continue")
         return [checked_prompt(one) for one in found]
 
 
@@ -128,7 +128,7 @@ class ChatRequest(_Options, kw_only=True):
 
     @property
     def rivals(self) -> int:
-        """How many of the best candidates are to be told of each token."""
+        """How many of the best candidates are returned for each token."""
         return self.top_logprobs or 0
 
     @property
@@ -141,7 +141,7 @@ class ChatRequest(_Options, kw_only=True):
 
     @property
     def ignored(self) -> str:
-        """What of the chat has no effect on the answer, in words; empty if all has."""
+        """The parts of the chat without effect on the answer, in words; empty if there are none."""
         roles = [one.role for one in self.messages]
         told = ["system message"] if {"system", "developer"} & set(roles) else []
         last = len(roles) - 1 - roles[::-1].index("user") if "user" in roles else 0
@@ -169,7 +169,7 @@ def check_model(name: str, model: str) -> None:
 
 
 def manners(options: _Options, profile: str, tokens: int | None, most: int) -> list[Manner]:
-    """Return how each of the answers to a prompt is to be generated; BadField for what is not."""
+    """Return the settings of each answer to a prompt; BadField if one cannot be obeyed."""
     tokens = min(USUAL_TOKENS, most) if tokens is None else tokens
     if tokens > most:
         raise BadField(f"max_tokens: at most {most:,} here; it is {tokens:,}", "max_tokens")
@@ -208,7 +208,7 @@ def _refuse_drawing(options: _Options) -> None:
         value = getattr(options, name)
         if value not in usual:
             raise BadField(
-                f"{name}: this model has words, and always says the best one; leave {name} out,"
+                f"{name}: a model of words always chooses the best token; leave {name} out,"
                 f" or give {usual[1]}; it is {value}",
                 name,
             )
@@ -217,4 +217,4 @@ def _refuse_drawing(options: _Options) -> None:
 def require_probabilities(profile: str, field: str, wanted: bool) -> None:
     """Raise BadField if logarithms of probabilities are wanted of a model of words."""
     if wanted and not traits_of(profile).draws:
-        raise BadField(f"{field}: this model has words, which are not drawn by probability", field)
+        raise BadField(f"{field}: a model of words gives no probabilities; leave it out", field)

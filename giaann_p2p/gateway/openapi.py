@@ -13,14 +13,14 @@ _REF = "#/components/schemas/{name}"
 _ALWAYS = {
     400: "The request is wrong; `param` names the field.",
     401: "The key is missing or wrong.",
-    403: "Not allowed: a foreign page, or a gateway that teaches nothing.",
+    403: "Not allowed: a page of another site, or a gateway that teaches nothing.",
     408: "The body did not come in time.",
     413: "The body is too long.",
-    421: "Host is no name of this gateway.",
+    421: "Host is not a name of this gateway.",
     500: "The gateway failed; its log says why.",
     503: "Not now; Retry-After says when.",
 }
-_SOME = {404: "There is no such thing.", 429: "Too many at once; Retry-After says when."}
+_SOME = {404: "Not found.", 429: "Too many at once; Retry-After says when."}
 _ERROR = {
     "type": "object",
     "required": ["error"],
@@ -70,7 +70,7 @@ def document() -> bytes:
 
 
 def _types(one: Operation) -> list[Any]:
-    """Return the types of what an operation takes and answers."""
+    """Return the types that an operation takes and returns."""
     found = (one.takes, one.gives, one.chunk, *one.events.values())
     return [kind for kind in found if kind is not None]
 
@@ -81,7 +81,7 @@ def _operation(one: Operation, by_type: dict[str, Any]) -> dict[str, Any]:
         "summary": one.summary,
         "operationId": f"{one.method}{one.path.translate(_PLAIN)}",
         "responses": {
-            "200": {"description": "It worked.", "content": _content(one, by_type)},
+            "200": {"description": "Success.", "content": _content(one, by_type)},
             **{str(status): _failure(text) for status, text in sorted(failures.items())},
         },
     }

@@ -1,4 +1,4 @@
-"""The operations of a gateway, as its OpenAPI document tells them: what each takes and returns."""
+"""The operations of a gateway, as its OpenAPI document lists them: what each takes and returns."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -28,7 +28,7 @@ class Operation(NamedTuple):
     takes: Any = None
     """The type of its body; None if it has none."""
     gives: Any = None
-    """The type of its JSON; None if it answers something else."""
+    """The type of the JSON that it returns; None if it returns something else."""
     media: str = "application/json"
     events: Mapping[str, Any] = MappingProxyType({})
     """The types of the events that it streams, by their names."""
@@ -77,7 +77,7 @@ OPERATIONS = (
     Operation(
         "get",
         "/v1/models",
-        "The models: one.",
+        "All models: the one that is served.",
         gives=replies.Models,
         reply={"object": "list", "data": [_MODEL]},
     ),
@@ -138,7 +138,7 @@ OPERATIONS = (
         },
         failures=(404, 429),
     ),
-    Operation("get", "/api/info", "What is served.", gives=Facts),
+    Operation("get", "/api/info", "A description of the swarm or the brain.", gives=Facts),
     Operation(
         "get",
         "/api/status",
@@ -166,13 +166,13 @@ OPERATIONS = (
     Operation(
         "get",
         "/api/jobs",
-        "The texts that were learned, as far as that is known.",
+        "The texts that were learned, as far as they are known.",
         gives=views.Jobs,
     ),
     Operation(
         "post",
         "/api/prompt",
-        "Continues a prompt: the events `begun`, `token` with what spoke for it, `done`, `error`.",
+        "Continues a prompt: events `begun`, `token` with the evidence for it, `done`, `error`.",
         takes=PromptRequest,
         media=EVENT_STREAM,
         events=event_views.PROMPT,

@@ -23,12 +23,12 @@ from giaann_p2p.swarm.wire.prompt_messages import Cost
 
 
 async def info(context: Context, request: Request) -> Response:
-    """Answer what is served."""
+    """Return the description of the swarm or the brain."""
     return as_json(context.backend.facts)
 
 
 async def status(context: Context, request: Request) -> Response:
-    """Answer how the swarm is."""
+    """Return the state of the swarm or the brain."""
     if request.headers.get("accept") == OVERVIEW:
         found = await context.backend.overview()
         if found is not None:
@@ -38,17 +38,17 @@ async def status(context: Context, request: Request) -> Response:
 
 
 async def peers(context: Context, request: Request) -> Response:
-    """Answer which peers there are, and who holds what."""
+    """Return the peers, and who holds each shard."""
     return as_json(await context.backend.peers())
 
 
 async def jobs(context: Context, request: Request) -> Response:
-    """Answer what was learned, as far as that is known."""
+    """Return the texts that were learned, as far as they are known."""
     return as_json(await context.backend.jobs())
 
 
 async def column(context: Context, request: Request) -> Response:
-    """Answer a noun's column."""
+    """Return a noun's column."""
     noun: str = request.path_params["noun"]
     if not noun.strip() or len(noun) > MOST_NOUN:
         raise BadField(f"a noun has 1 to {MOST_NOUN} characters", "noun")
@@ -60,20 +60,20 @@ async def column(context: Context, request: Request) -> Response:
 
 
 async def search(context: Context, request: Request) -> Response:
-    """Answer which nouns begin with a text."""
+    """Return the nouns that begin with a text."""
     prefix = request.query_params.get("q", "")[:MOST_NOUN]
     return as_json(await context.backend.search(prefix, FOUND.of(request)))
 
 
 async def prompt(context: Context, request: Request) -> Response:
-    """Continue a prompt, and tell what spoke for each token."""
+    """Continue a prompt; stream each token with the evidence for it."""
     wanted = decoded(await request.body(), PromptRequest)
     text, manner = checked_prompt(wanted.prompt), wanted.manner(context)
     return await events_of(_answered(context, text, manner))
 
 
 async def _answered(context: Context, text: str, manner: Manner) -> Events:
-    """Yield the events of an answer; the first comes with the first token, when all is known."""
+    """Yield the events of an answer; the first comes with the first token."""
     told, last = 0, b""  # how many tokens were sent, and what is sent with the end
     async with (
         context.prompts.answering(text, manner) as answer,

@@ -11,9 +11,9 @@ from giaann_p2p.model.manner import Beam, Manner, Sampling, Variant
 from giaann_p2p.model.traits import traits_of
 
 _RIVALS = 8
-"""The candidates that are told of each token."""
+"""The number of candidates that are returned for each token."""
 MOST_NOUN = 256
-"""Characters of a noun."""
+"""Maximum number of characters of a noun."""
 
 
 class Number(NamedTuple):
@@ -24,7 +24,7 @@ class Number(NamedTuple):
     most: int
 
     def of(self, request: Request) -> int:
-        """Return the number that a request gives, or the usual one; BadField if it is none."""
+        """Return the number in a request, or else the default; BadField if it is invalid."""
         given = request.query_params.get(self.name, "")
         if not given:
             return self.usual
@@ -52,10 +52,10 @@ class PromptRequest(msgspec.Struct, kw_only=True):
     graded_strengths: bool = False
     graded_activations: bool = False
     explain: bool = False
-    """Whether to tell the rivals of each token, as far as the model knows them."""
+    """Whether to return the rivals of each token, if the model knows them."""
 
     def manner(self, context: Context) -> Manner:
-        """Return how the answer is to be generated; UsageError for what cannot be."""
+        """Return the settings for the answer; UsageError if they are invalid."""
         most, tokens = context.limits.tokens, self.max_tokens or 80
         if tokens > most:
             raise BadField(f"max_tokens must be at most {most:,}; it is {tokens:,}", "max_tokens")

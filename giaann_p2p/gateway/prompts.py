@@ -1,4 +1,4 @@
-"""The prompts that a gateway answers: how many at once, and for how long one may say nothing."""
+"""The prompts that a gateway answers: how many at once, and how long each may take for a token."""
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
@@ -37,7 +37,7 @@ class Prompts:
         return self._metrics.prompts_now
 
     def admit(self, count: int) -> None:
-        """Raise Busy if there is no room for so many more prompts."""
+        """Raise Busy if there is no room for `count` more prompts."""
         if self.now + count > self._limits.prompts:
             raise Busy(f"{self._limits.prompts} prompts are being answered at once; ask again soon")
 
@@ -50,9 +50,9 @@ class Prompts:
                 yield answer
 
     async def tokens(self, answer: Answer) -> AsyncGenerator[list[AnyToken], None]:
-        """Yield the tokens of an answer, in one list those that come together.
+        """Yield the tokens of an answer; those that come together are in one list.
 
-        Unavailable if none comes for too long.
+        Unavailable if no token comes for too long.
         """
         seconds = self._limits.silence_seconds
         while True:
@@ -72,7 +72,7 @@ class Prompts:
     async def pieces(
         self, prompt: str, manner: Manner, stops: tuple[str, ...]
     ) -> AsyncGenerator[list[Piece], None]:
-        """Yield an answer piece by piece, up to one of the stops, in one list what comes together.
+        """Yield the pieces of an answer, up to a stop; those that come together are in one list.
 
         The last piece says why the answer ends.
         """

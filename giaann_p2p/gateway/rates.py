@@ -1,8 +1,8 @@
-"""How much is done a second: by the swarm as its peers say, and by this gateway as it counts.
+"""Rates per second: of the swarm, as its peers announce them, and of this gateway.
 
 Reads and writes are the sum of what storage peers announce in their records, which they renew
-every few seconds. Tokens and prompts are those of this gateway alone, because records do not tell
-those of others.
+every few seconds. Tokens and prompts are those of this gateway alone, because records do not have
+those of other gateways.
 """
 
 from giaann_p2p.gateway.metrics import Metrics

@@ -1,6 +1,6 @@
-"""Of which release the peers of a swarm are, and since when they run: each is asked once.
+"""The releases and the start times of a swarm's peers: each peer is asked once.
 
-Records do not tell it. Peers of an earlier release refuse the question; of them it stays unknown.
+Records do not have them. Peers of an earlier release refuse the question, so theirs stay unknown.
 """
 
 import asyncio
@@ -15,7 +15,7 @@ from giaann_p2p.swarm.wire.messages import decode, encode
 from giaann_p2p.swarm.wire.record import Key, Role
 
 _WITHIN, _AGAIN = 2.0, 60.0
-"""Seconds that a peer has to answer, and after which one that did not is asked again."""
+"""Seconds that a peer has to answer, and seconds after which a silent peer is asked again."""
 _AT_ONCE = 16
 """Maximum number of peers asked concurrently."""
 _Run = tuple[Peer, Role, int]
@@ -39,7 +39,7 @@ class Releases:
         self._asking: asyncio.Task[None] | None = None
 
     def look(self, session: Session) -> dict[Key, Origin]:
-        """Return what is known of the live peers, and begin to ask those that are due."""
+        """Return the known origins of live peers, and begin to ask the peers that are due."""
         live = session.around.directory.live(session.now)
         runs = {(said.peer, said.role, said.incarnation) for said in live}
         self._known = {run: found for run, found in self._known.items() if run in runs}
@@ -53,7 +53,7 @@ class Releases:
         return {(peer, role): found for (peer, role, _), found in self._known.items()}
 
     async def close(self) -> None:
-        """Ask no more."""
+        """Stop asking."""
         if self._asking is not None:
             self._asking.cancel()
             await asyncio.gather(self._asking, return_exceptions=True)
@@ -71,7 +71,7 @@ class Releases:
 
 
 async def _origin_of(session: Session, peer: Peer) -> Origin | None:
-    """Ask a peer; None if it says nothing that can be shown."""
+    """Ask a peer for its origin; None if it gives none that can be shown."""
     question = encode(AskRelease())
     try:
         answer = decode(await session.place.transport.call(peer, question, timeout=_WITHIN))

@@ -39,7 +39,7 @@ async def _with_failure(events: Events, tell: Callable[[Failure], bytes]) -> Eve
         try:
             async for one in events:
                 yield one
-        except Exception as error:  # noqa: BLE001  (the client and the log are told)
+        except Exception as error:  # noqa: BLE001  (reported to the client and the log)
             failure = failure_of(error)
             if failure.status == 500:
                 _LOG.exception("a stream failed")

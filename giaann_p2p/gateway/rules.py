@@ -1,4 +1,4 @@
-"""Who may ask what: decided from the head of a request alone, without sockets.
+"""Decides whether a request is admitted, from its head alone and without sockets.
 
 1. The name in Host must be this machine's. A web site can point a name of its own at 127.0.0.1 and
    would then share an origin with the gateway ("DNS rebinding"), but its name is in Host.
@@ -20,7 +20,7 @@ import msgspec
 from giaann_p2p.gateway.failures import Failure
 
 OPEN_PATHS = frozenset({"/healthz"})
-"""What is answered without a key."""
+"""The paths that are served without a key."""
 
 
 class Access(msgspec.Struct, frozen=True, kw_only=True):
@@ -37,7 +37,7 @@ class Access(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Head(NamedTuple):
-    """What of a request's head is looked at; headers that are missing are empty."""
+    """The parts of a request's head that the rules use; a missing header is empty."""
 
     method: str
     path: str
@@ -57,7 +57,8 @@ class Head(NamedTuple):
 def refusal(head: Head, access: Access) -> Failure | None:
     """Return why a request is refused; None if it is admitted."""
     if not names_this_machine(head.host, access):
-        return Failure(421, f"{head.host!r} is no name of this gateway", "wrong_host")
+        text = f"{head.host!r} is not a name of this gateway; --allow-host adds one"
+        return Failure(421, text, "wrong_host")
     if head.origin and not is_own(head, access):
         return Failure(403, f"pages of {head.origin} may not use this gateway", "foreign_origin")
     if not head.origin and _is_foreign(head):
@@ -68,7 +69,7 @@ def refusal(head: Head, access: Access) -> Failure | None:
 
 
 def is_preflight(head: Head) -> bool:
-    """Return whether a browser asks if a page may send a request; such questions bear no key."""
+    """Return whether a request is a preflight of a browser, which never has the key."""
     return head.method == "OPTIONS" and bool(head.origin)
 
 
@@ -85,14 +86,14 @@ def names_this_machine(host: str, access: Access) -> bool:
 
 
 def is_own(head: Head, access: Access) -> bool:
-    """Return whether a request's Origin is the gateway's page, or one that is allowed."""
+    """Return whether a request's Origin is the gateway itself, or an allowed one."""
     if head.origin in access.origins:
         return True
     return bool(head.host) and urlsplit(head.origin).netloc.lower() == head.host.lower()
 
 
 def has_key(authorization: str, key: bytes) -> bool:
-    """Return whether the key is given, if there is one."""
+    """Return whether a request has the key, if the gateway requires one."""
     if not key:
         return True
     scheme, _, given = authorization.partition(" ")
@@ -104,7 +105,7 @@ def has_key(authorization: str, key: bytes) -> bool:
 
 
 def _is_foreign(head: Head) -> bool:
-    """Return whether a browser says that another site's page asks, other than by a link to `/`."""
+    """Return whether a browser reports that another site's page asks, but not by a link to `/`."""
     if head.site not in ("cross-site", "same-site"):
         return False
     return not (head.method == "GET" and head.mode == "navigate" and head.path == "/")

@@ -1,7 +1,7 @@
-"""Runs a gateway: binds its address, serves, and ends in good order.
+"""Runs a gateway: binds its address, serves, and shuts down gracefully.
 
-SIGTERM or Ctrl-C: no new connection is taken, listeners to events are let go, and answers under way
-have some seconds to end. A second signal ends it at once.
+After SIGTERM or Ctrl-C it accepts no new connection, disconnects listeners to events, and gives
+answers under way some seconds to end. A second signal ends it at once.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ from giaann_p2p.gateway.connection import connection_with
 
 _LOG = logging.getLogger("giaann.gateway")
 _MOST_HEAD = 16 << 10
-"""Bytes of a request's head."""
+"""Maximum size of a request's head, in bytes."""
 _BACKLOG = 512
 _OTHER_FILES = 512
 """Files that a gateway may need besides its connections."""
@@ -28,13 +28,13 @@ SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
 def bound(host: str, port: int) -> socket.socket:
-    """Return a socket that listens at an address; UsageError if that cannot be."""
+    """Return a socket that listens at an address; UsageError if that fails."""
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )[0]
     except OSError as error:
-        raise UsageError(f"{host} is no address of this machine: {error.strerror}") from None
+        raise UsageError(f"{host} is not an address of this machine: {error.strerror}") from None
     door = socket.socket(family, kind, protocol)
     try:
         door.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -57,7 +57,7 @@ def address_of(door: socket.socket) -> str:
 
 
 class Server(uvicorn.Server):
-    """uvicorn's server, which leaves signals to its owner and lets listeners go when it ends."""
+    """uvicorn's server without its signal handlers; it disconnects listeners to shut down."""
 
     def __init__(self, gateway: Gateway, connections: int = 0) -> None:
         limits = gateway.context.limits
@@ -82,7 +82,7 @@ class Server(uvicorn.Server):
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Leave the signals alone."""
+        """Install no signal handlers: `run` does."""
         yield
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
@@ -91,20 +91,20 @@ class Server(uvicorn.Server):
         self.ready.set()
 
     def stop(self) -> None:
-        """Begin to end; the second time, end at once."""
+        """Begin to shut down; the second time, end at once."""
         self.force_exit = self.should_exit
         self.should_exit = True
         self._gateway.drain()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """End: let listeners go first, or they would be waited for."""
+        """Shut down; disconnect listeners first, because uvicorn would wait for them."""
         self._gateway.drain()
         await self._gateway.feed.end()
         await super().shutdown(sockets)
 
 
 def cancel_at_signals() -> None:
-    """Have signals cancel this task, which undoes what it has begun, until `run` takes them."""
+    """Have signals cancel this task, so that it cleans up, until `run` handles them."""
     task, loop = asyncio.current_task(), asyncio.get_running_loop()
     if task is not None:
         for number in SIGNALS:
@@ -114,7 +114,7 @@ def cancel_at_signals() -> None:
 async def run(gateway: Gateway, door: socket.socket, tell: Callable[[], None]) -> None:
     """Serve a gateway until a signal ends it; call `tell` once it answers.
 
-    Signals that come while the rest ends in good order are taken, and change nothing.
+    Later signals, while the caller cleans up, have no effect.
     """
     most = allow_files(gateway.context.limits.connections)
     server, loop = Server(gateway, most), asyncio.get_running_loop()
@@ -129,7 +129,7 @@ async def run(gateway: Gateway, door: socket.socket, tell: Callable[[], None]) -
 
 
 def allow_files(connections: int) -> int:
-    """Let this process open the files that so many connections may need; return how many may be."""
+    """Raise the limit of open files for `connections`; return how many connections it permits."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = connections + _OTHER_FILES
     if soft != resource.RLIM_INFINITY and soft < wanted:
@@ -142,5 +142,5 @@ def allow_files(connections: int) -> int:
 
 def _ask(server: Server) -> None:
     if not server.should_exit:
-        _LOG.info("ending; a second signal ends at once")
+        _LOG.info("shutting down; a second signal ends the gateway at once")
     server.stop()

@@ -1,4 +1,4 @@
-"""Serves a swarm or a brain from start to end: what `giaann serve` does."""
+"""Serves a swarm or a brain from start to end, for `giaann serve`."""
 
 import asyncio
 import os
@@ -35,10 +35,10 @@ async def serve(
     file: Path,
     tell: Callable[[str, Facts, bool], None],
 ) -> None:
-    """Serve until a signal ends it; `tell` gets the address once there is one.
+    """Serve until a signal ends it; call `tell` with the address once the gateway answers.
 
-    `file` says to other commands where the gateway is. The port is taken before anything slow, so
-    that it is known at once if another program has it.
+    `file` tells other commands where the gateway is. The port is bound before anything slow, so
+    that a port in use is reported at once.
     """
     cancel_at_signals()
     with bound(listening.host, listening.port) as door:
@@ -56,7 +56,7 @@ async def serve(
 
 @asynccontextmanager
 async def brain_backend(folder: Path, name: str, *, training: bool) -> AsyncIterator[Backend]:
-    """Open a brain, and serve it for as long as the context lasts; only to read, if it may."""
+    """Open a brain, only for reading unless it may learn, and serve it during the context."""
     brain = await asyncio.to_thread(lambda: Brain.open(folder, readonly=not training, create=False))
     try:
         backend = BrainBackend(brain, name, training=training)

@@ -16,13 +16,13 @@ _Run = tuple[Peer, Role, int]
 
 
 class Since:
-    """Remembers since when each run of a peer is there, as far as this process has seen."""
+    """Remembers when this process first saw each run of a peer."""
 
     def __init__(self) -> None:
         self._first: dict[_Run, int] = {}
 
     def look(self, live: Iterable[Announcement], now: float) -> dict[Key, int]:
-        """Return since when the live peers are there; runs that have ended are forgotten."""
+        """Return when each live peer was first seen; forget the runs that have ended."""
         runs = [(said.peer, said.role, said.incarnation) for said in live]
         self._first = {run: self._first.get(run, int(now)) for run in runs}
         return {(peer, role): first for (peer, role, _), first in self._first.items()}
@@ -36,7 +36,7 @@ def peers_now(
 ) -> PeersNow:
     """Return the peers of an overview, and who holds each shard.
 
-    `origins`: what those peers say of themselves that were asked.
+    `origins`: the answers of the peers that were asked for release and start time.
     """
     first = since.look(directory.live(found.now), found.now)
     silent, now = set(found.silent), int(found.now)

@@ -7,7 +7,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 COMMENT = b":\n\n"
-"""What a quiet stream sends now and then, so that its end is noticed on both sides."""
+"""Sent now and then on a quiet stream, so that both sides notice a broken connection."""
 _json = msgspec.json.Encoder().encode
 Events = AsyncGenerator[bytes, None]
 
@@ -27,7 +27,7 @@ DONE = b"data: [DONE]\n\n"
 
 
 class EventStream(Response):
-    """A response that streams events as they come; they are closed whatever happens."""
+    """A response that streams events as they come; it always closes the events."""
 
     media_type = "text/event-stream"
 
@@ -51,7 +51,7 @@ class EventStream(Response):
 
 
 async def begun(events: Events) -> Events:
-    """Return events of which the first has come, so that an error before it has its own status."""
+    """Wait for the first event, and return all; an error before it can still set the status."""
     try:
         first = await anext(events, None)
     except BaseException:

@@ -38,14 +38,14 @@ _TURN_WITHIN, _FIRST_WITHIN = 20.0, 28.0
 """Seconds that a prompt waits for its turn, and until it has its first token or fails."""
 _EACH = PromptOptions().sessions_each
 _ANSWERS_WITHIN = 0.7
-"""Timeout of one attempt to reach a peer; of three, so a peer that hangs is silent after 2 s."""
+"""Timeout of each of three attempts to reach a peer: one that hangs is silent after 2 s."""
 _SOON = 1.0
 """Seconds within which honest owners that returned different rows usually agree."""
 _SHOWN_WITHIN = 25.0
 """Seconds within which a column or a search has its answer or fails: in a swarm that is half dead,
 a column waits for its shards, then for its rows, then for the names of what they lead to."""
 _FRESH = 0.5
-"""Seconds for which a look at the peers is used again."""
+"""Seconds for which a look at the peers is reused."""
 
 
 class SwarmBackend:
@@ -71,7 +71,7 @@ class SwarmBackend:
 
     @property
     def facts(self) -> Facts:
-        """What is served."""
+        """The description of the swarm."""
         manifest = self._manifest
         return Facts(
             kind="swarm",
@@ -86,7 +86,7 @@ class SwarmBackend:
 
     @property
     def _rules(self) -> Rules:
-        """The swarm's rules now; by the manifest while there is no session."""
+        """The swarm's current rules; those of its manifest while there is no session."""
         try:
             return self._held.session.around.rules
         except Unavailable:
@@ -94,7 +94,7 @@ class SwarmBackend:
 
     @property
     def lacking(self) -> str:
-        """Why no prompt could be answered now; empty if one could."""
+        """Why prompts cannot be answered now; empty if they can."""
         session = self._held.session
         live = session.around.directory.live(session.now)
         if not any(said.role == "storage" for said in live):
@@ -105,7 +105,7 @@ class SwarmBackend:
 
     @property
     def lost(self) -> str:
-        """What the swarm has lost of what it knew, in words; empty if nothing."""
+        """The data that the swarm has lost, in words; empty if it has lost none."""
         session = self._held.session
         return session.losses().words(session.now)
 
@@ -183,13 +183,13 @@ class SwarmBackend:
         return self._learned.jobs(self._lessons.jobs)
 
     async def train(self, name: str, text: str) -> Teaching:
-        """Have the swarm learn a text; yield how far it is, and at the end the report."""
+        """Have the swarm learn a text; yield its progress, and at the end the report."""
         with self._held.using() as session:
             async for found in self._lessons.learn(session, name, text):
                 yield found
 
     async def close(self) -> None:
-        """End what is under way."""
+        """End all work that is under way."""
         await self._lessons.close()
         await self._learned.close()
         await self._nouns.close()
@@ -206,8 +206,8 @@ async def swarm_backend(
 ) -> AsyncIterator[SwarmBackend]:
     """Join a swarm, and serve it for as long as the context lasts.
 
-    `commands` finds what to advise for a swarm by its id. `patience`: seconds for which to try
-    again if the swarm cannot be joined at first.
+    `commands` takes a swarm's id, and returns the commands to recommend. `patience`: seconds for
+    which to try again if the swarm cannot be joined at first.
     """
     held = HeldSession(lambda: _advised(link, commands), patience)
     try:
@@ -223,7 +223,7 @@ async def swarm_backend(
 
 @asynccontextmanager
 async def _answered_in_time() -> AsyncIterator[None]:
-    """Raise Unavailable if what is done in this context takes too long."""
+    """Raise Unavailable if the block takes too long."""
     try:
         async with asyncio.timeout(_SHOWN_WITHIN):
             yield
@@ -234,10 +234,10 @@ async def _answered_in_time() -> AsyncIterator[None]:
 
 @asynccontextmanager
 async def _advised(link: Link, commands: Callable[[bytes], Commands]) -> AsyncIterator[Session]:
-    """Join a swarm, and choose what its messages advise.
+    """Join a swarm, and choose the commands that its messages recommend.
 
-    Only here, in a thread: whether the swarm runs on this machine is found by a look at all
-    processes, which takes longer than all else that a gateway does for a prompt.
+    This is done once per session, in a thread, because it looks at all processes of this machine:
+    that takes longer than all other work of a gateway for a prompt.
     """
     async with visit(link) as session:
         session.commands = await asyncio.to_thread(commands, session.manifest.swarm_id)

@@ -1,7 +1,7 @@
 """The jobs of a whole swarm, and who learned how much: its owners are asked while somebody looks.
 
-Swarms keep no names of texts, and know how long a text is only while it is taught. So the jobs of
-others have only an id here, and no end.
+Swarms keep no names of texts, and know the length of a text only while it is being learned. So jobs
+of others are shown by their ids, and without a total.
 """
 
 import asyncio
@@ -35,7 +35,7 @@ _MOST_SHOWN = 256
 """Maximum number of jobs of others, and of contributors, in an answer."""
 _SOON = "the owners are being asked what others taught; ask again soon"
 _TOO_FEW = "too few owners answer to say what others taught"
-_MEMBERS_ONLY = "owners do not tell this gateway who learned what: it may not store"
+_MEMBERS_ONLY = "owners name authors only to members that may store; this gateway may not"
 
 
 class SwarmJobs:
@@ -52,7 +52,7 @@ class SwarmJobs:
         self._looking: asyncio.Task[None] | None = None
 
     async def look(self, session: Session) -> None:
-        """See to it that the owners are asked; wait only for the first look."""
+        """Start to ask the owners if that is due; wait only for the first look."""
         clock = asyncio.get_running_loop().time
         idle = self._looking is None or self._looking.done()
         if idle and clock() - self._looked >= _EVERY:
@@ -67,7 +67,7 @@ class SwarmJobs:
             await asyncio.gather(self._looking, return_exceptions=True)
 
     def jobs(self, own: Mapping[bytes, ShownJob]) -> Jobs:
-        """Return all jobs, those that go on last, and the contributors.
+        """Return all jobs, those in progress last, and the contributors.
 
         `own`: the jobs that this gateway teaches or taught, by id, the newest last.
         """
@@ -107,7 +107,7 @@ class SwarmJobs:
         if self._refused:
             notes.append(_MEMBERS_ONLY)
         elif unknown := self._authors.unknown(self._chunks):
-            notes.append(f"who learned {unknown:,} of the chunks is not known any more")
+            notes.append(f"the authors of {unknown:,} chunks are no longer known")
         return "; ".join(notes)
 
     async def _look(self, session: Session) -> None:

@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from giaann_p2p.client.training import Trainer
 
 _EVERY = 0.25
-"""Seconds between two reports on how far a text is learned."""
+"""Seconds between two reports of progress."""
 _MOST_AT_ONCE = 4
 _MOST_KEPT = 256
-"""Jobs that are remembered; the newest are kept."""
+"""Maximum number of jobs that are remembered; the newest are kept."""
 
 
 class SwarmLessons:
@@ -42,7 +42,7 @@ class SwarmLessons:
         return self._jobs
 
     async def learn(self, session: Session, name: str, text: str) -> Teaching:
-        """Have the swarm learn a text; yield how far it is, and at the end the report."""
+        """Have the swarm learn a text; yield its progress, and at the end the report."""
         if self._now >= _MOST_AT_ONCE:
             raise Busy(f"{_MOST_AT_ONCE} texts are being learned; send this one again soon")
         self._now += 1
@@ -94,7 +94,7 @@ class SwarmLessons:
         return report
 
     async def _trainer_of(self, session: Session) -> "Trainer":
-        """Return the trainer of a session; the first takes seconds, which imports take."""
+        """Return the trainer of a session; imports take seconds the first time."""
         await asyncio.to_thread(import_module, "giaann_p2p.client.training")
         from giaann_p2p.client.training import Trainer
 

@@ -2,8 +2,8 @@
 
 A peer of an earlier release refuses to list its nouns, and a shard may have no peer just now. Then
 a search finds what the other shards have and what this shard had when it was listed last, says that
-it may be incomplete, and has the shard listed again soon: an outage must not outlast itself here.
-When the number of shards doubles, the lists of those before are forgotten.
+it may be incomplete, and has the shard listed again soon, so that it is complete when the outage
+ends. When the number of shards doubles, the lists of the former shards are forgotten.
 """
 
 import asyncio
@@ -33,7 +33,7 @@ class SwarmNouns:
         self._kept: dict[int, dict[str, int]] = {}
         """The last list of each shard that was ever listed."""
         self._counted = 0
-        """The number of all shards of which these lists are."""
+        """The total number of shards when these lists were made."""
         self._lacking: list[int] = []
         """The shards that could not be listed when they were asked for last."""
         self._listed = self._tried = float("-inf")
@@ -49,7 +49,7 @@ class SwarmNouns:
         return self._index.search(prefix, most, self._note)
 
     def _due(self, layout: Layout) -> list[int]:
-        """Return the shards that are to be listed now."""
+        """Return the shards that must be listed now."""
         now, every = asyncio.get_running_loop().time(), list(range(layout.shards))
         if now - self._listed > _REFRESH:
             return every

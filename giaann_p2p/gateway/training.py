@@ -1,4 +1,4 @@
-"""`POST /api/train`: learns a text that is sent, if the gateway was started for that."""
+"""`POST /api/train`: learns a text, if the gateway was started with --allow-training."""
 
 from contextlib import aclosing
 
@@ -18,7 +18,7 @@ from giaann_p2p.gateway.sse import Events, event
 
 
 async def train(context: Context, request: Request) -> Response:
-    """Learn the text in a request, and tell how far it is."""
+    """Learn the text in a request, and stream its progress."""
     if not context.facts.training:
         text = "this gateway teaches nothing; start it with --allow-training"
         return response(Failure(403, text, "training_not_allowed"))
@@ -29,7 +29,7 @@ async def train(context: Context, request: Request) -> Response:
 
 
 async def _text_in(request: Request) -> TextToLearn:
-    """Return the text of a request: as JSON, as a form's file, or else the body itself.
+    """Return the text of a request: from JSON, from a form's file, or else the body itself.
 
     A name in the query replaces a file's own.
     """

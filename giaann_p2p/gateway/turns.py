@@ -13,7 +13,7 @@ from giaann_p2p.gateway.failures import Busy
 
 
 class Turns:
-    """A line for as many turns at once as `room` says now."""
+    """A queue for turns: `room` returns how many may be taken at once now."""
 
     def __init__(self, room: Callable[[], int]) -> None:
         self._room, self._now = room, 0
@@ -24,7 +24,7 @@ class Turns:
 
     @asynccontextmanager
     async def turn(self, within: float) -> AsyncIterator[float]:
-        """Take a turn during the context; yield the seconds waited; Busy after `within`."""
+        """Take a turn during the context; yield the seconds waited; Busy after `within` seconds."""
         clock = asyncio.get_running_loop().time
         began = clock()
         await self._take(within)
@@ -56,7 +56,7 @@ class Turns:
             raise
 
     def _go_on(self) -> None:
-        """Give free turns to those who have waited longest."""
+        """Give free turns to the prompts that have waited longest."""
         while self._line and self._now < self._room():
             self._now += 1
             self._line.popleft().set_result(None)

@@ -31,10 +31,10 @@ class ShownPeer(msgspec.Struct, frozen=True, kw_only=True):
     writes_per_s: int
     """Writes a second that a storage peer announces; 0 for a compute peer."""
     version: str | None
-    """The peer's release, as it says itself; None if it has not said it."""
+    """The release that the peer reports; None if it has not reported one."""
     since: int
-    """When this run of the peer began, as it says itself, in seconds since 1970; if it has not said
-    it, when this gateway first saw it."""
+    """When this run of the peer began, in seconds since 1970, as it reports; if it has not reported
+    it, when this gateway first saw the peer."""
     silent: bool
     """Whether it does not answer, though its record is still live."""
     device: str = ""
@@ -74,7 +74,7 @@ class ShownRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ShownLie(msgspec.Struct, frozen=True, kw_only=True):
-    """A wrong row that a storage peer returned, as `giaann column --json` tells it."""
+    """A wrong row that a storage peer returned, as `giaann column --json` prints it."""
 
     peer: str
     shard: int
@@ -121,7 +121,7 @@ class ShownJob(msgspec.Struct, frozen=True, kw_only=True):
 
     id: str
     name: str | None
-    """The text's name; None if it was taught elsewhere, because swarms keep none."""
+    """The text's name; None if it was taught elsewhere, because swarms keep no names."""
     chunks: int
     of: int | None
     """Chunks of the whole text; None if unknown."""
@@ -130,7 +130,7 @@ class ShownJob(msgspec.Struct, frozen=True, kw_only=True):
     authors: int = 0
     """How many peers signed its chunks, as far as that is known."""
     rate: float = 0.0
-    """Chunks a second in the last half minute; 0 of a brain, and of a text that rests."""
+    """Chunks a second in the last half minute; 0 for a brain, and for a text without progress."""
     mine: bool = False
     """Whether this gateway teaches or taught it."""
     foreign: bool = False
@@ -138,14 +138,14 @@ class ShownJob(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Contributor(msgspec.Struct, frozen=True, kw_only=True):
-    """A peer that learned chunks for the swarm, and how many: each has its signature."""
+    """A peer that learned chunks for the swarm, and how many chunks it has signed."""
 
     author: str
     chunks: int
     sentences: int | None
-    """None if only chunks are known; a chunk has up to 64 sentences."""
+    """None if only the chunks are counted; a chunk has up to 64 sentences."""
     texts: int = 0
-    """Of how many texts it learned chunks."""
+    """The number of texts of which it learned chunks."""
 
 
 class Jobs(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,7 +1,7 @@
 """Where this user's gateways on this machine are: a small file each, for commands to find them.
 
-A gateway keeps its file locked while it runs, and removes it at its end. The lock of a killed one
-is gone, so its file counts for nothing, even if another process has its number or its port by now.
+A gateway keeps its file locked while it runs, and removes it at its end. The lock of a killed
+gateway is gone, so its file is ignored, even if another process now has its process id or port.
 Only this user can write in the folder, and so only this user's gateways are found. Nothing slow is
 imported here.
 """
@@ -26,7 +26,7 @@ class Whereabouts(msgspec.Struct, frozen=True, kw_only=True):
     url: str
     pid: int
     key_file: str = ""
-    """The file with the key that it wants; empty if it wants none."""
+    """The file with the key that it requires; empty if it requires none."""
 
 
 def of_swarm(swarm_id: bytes) -> Path:
@@ -63,7 +63,7 @@ def find(file: Path) -> Whereabouts | None:
 
 @contextmanager
 def told(file: Path, where: Whereabouts) -> Iterator[bool]:
-    """Keep a file during the block; yield False if another gateway has it, which stays found."""
+    """Keep a file during the block; yield False if another gateway keeps it, and is found."""
     try:
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         handle = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)

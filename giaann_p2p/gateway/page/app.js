@@ -72,11 +72,11 @@ function App() {
 const titleOfFirst = (info) => (info?.kind === "brain" ? "Brain" : "Swarm");
 
 function skip(event, main) {
-  event.preventDefault(); // the hash is the view's
+  event.preventDefault(); // the hash names the view
   main.focus();
 }
 
-/** A file that is dropped where nothing takes it would replace the page. */
+/** A file that is dropped where nothing accepts it would replace the page. */
 function keep(event) {
   if (event.defaultPrevented || !event.dataTransfer.types.includes("Files")) return;
   event.preventDefault();

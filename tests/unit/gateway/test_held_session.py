@@ -154,7 +154,7 @@ def test_what_is_under_way_when_a_session_is_given_up_may_be_tried_again() -> No
                 await swarm.left.wait()
                 raise UsageError("this transport is closed")
 
-        with pytest.raises(Unavailable, match=r"left meanwhile \(none of its peers"):
+        with pytest.raises(Unavailable, match=r"session has ended \(none of its peers"):
             await ask()
         with pytest.raises(Unavailable, match="none of its peers"):
             _ = held.session  # nothing new begins with one that ends

@@ -119,7 +119,7 @@ def test_a_prompt_that_the_end_of_its_session_cuts_off_may_be_sent_again() -> No
                 held._session = None
                 raise UsageError("this transport is closed")
 
-        with pytest.raises(Unavailable, match="left meanwhile"):
+        with pytest.raises(Unavailable, match="session has ended"):
             await ask()
 
     with pytest.MonkeyPatch.context() as patch:

@@ -116,7 +116,7 @@ def test_what_is_forgotten_counts_for_nobody_and_is_told() -> None:
         found = await seen(jobs, asker)
         assert (found.jobs[0].chunks, found.jobs[0].authors) == (3, 0)
         assert found.contributors == []
-        assert found.note == "who learned 3 of the chunks is not known any more"
+        assert found.note == "the authors of 3 chunks are no longer known"
         await jobs.close()
 
     play(story)

@@ -1,4 +1,4 @@
-// An answer: its tokens, each marked by what spoke for it. Tab leads to the chosen token, arrow keys
+// An answer: its tokens, each marked by the evidence for it. Tab leads to the chosen token, arrow keys
 // to the others, Enter opens one.
 import { html, useEffect, useRef, useState } from "../shared/libraries.js";
 import { many } from "../shared/format.js";
@@ -49,11 +49,11 @@ export function Answer({ asking, profile, onChoose }) {
     ${tokens.length > 0 &&
     html`<p class="detail">
       ${at === null
-        ? html`<span class="muted">Point at a token to see what spoke for it; click or Enter opens it.</span>`
+        ? html`<span class="muted">Point at a token to see the evidence for it; click or Enter opens it.</span>`
         : html`<b>${tokens[at].text.trim() || "␣"}</b> · ${basisOf(tokens[at], profile).gist} ·
           ${" "}${certaintyOf(tokens[at])}`}
     </p>`}
-    <ul class="legend" aria-label="What spoke for a token">
+    <ul class="legend" aria-label="Evidence for a token">
       ${legendOf(profile).map(
         ({ name, kind, gist }) => html`<li key=${name}>
           <span class="token ${kind}">${name}</span> ${gist === `in ${name}` ? "" : gist}

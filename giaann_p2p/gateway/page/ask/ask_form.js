@@ -24,7 +24,7 @@ export function AskForm({ subwords, asking, onAsk, onStop }) {
     <textarea
       id="prompt"
       rows="2"
-      placeholder="Begin a sentence; the model goes on"
+      placeholder="Begin a sentence; the model continues it"
       value=${fields.prompt}
       onInput=${(event) => set("prompt", event.target.value)}
       onKeyDown=${(event) => event.key === "Enter" && !event.shiftKey && !event.isComposing && send(event)}
@@ -53,7 +53,7 @@ export function AskForm({ subwords, asking, onAsk, onStop }) {
   </form>`;
 }
 
-/** Returns the options as numbers; what is as usual is left to the server. */
+/** Returns the options as numbers, without those that keep their defaults. */
 function optionsOf(fields, shown) {
   const given = shown.filter((name) => name === "max_tokens" || fields[name] !== NUMBERS[name].usual);
   return Object.fromEntries(given.map((name) => [name, Number(fields[name])]));

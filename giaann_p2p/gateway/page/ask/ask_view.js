@@ -31,8 +31,8 @@ export function AskView() {
       />
       ${asking.state === "idle"
         ? html`<p class="muted hint">
-            The model continues what you write, from what it was taught. Each word is coloured by what
-            spoke for it.
+            The model continues what you write, from what it was taught. Each word is coloured by the
+            evidence for it.
           </p>`
         : html`<${Answer} asking=${asking} profile=${profile} onChoose=${choose} />`}
     </div>

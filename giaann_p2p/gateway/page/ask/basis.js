@@ -1,10 +1,10 @@
-// What spoke for a token, from what was learned word for word to a mere guess. Each has a colour and
+// The evidence for a token, from text learned word for word to a mere guess. Each has a colour and
 // a line of its own, in ask.css.
 const SUBWORDS = {
   recall: ["recall", "learned like this", "All its own rows agree: it was learned like this."],
   "own rows": ["own", "in its own column", "The row of the last token in its own column."],
   "any column": ["any", "in any column", "The row of the last token in any column."],
-  "no evidence": ["guess", "a guess", "Nothing but how frequent tokens are."],
+  "no evidence": ["guess", "a guess", "No evidence but how frequent tokens are."],
 };
 const WORDS = {
   exact: ["recall", "word for word", "Learned word for word: each segment was hit by the token before."],
@@ -13,7 +13,7 @@ const WORDS = {
   biased: ["any", "a wrong order counts less", "Words that were seen together; a wrong order counts less."],
   "own rows": ["own", "followed in its column", "What followed a word of the prompt in its own column."],
   "any column": ["any", "followed in other columns", "What followed a word of the prompt in the most frequent columns."],
-  "no evidence": ["guess", "a guess", "Nothing but how frequent nouns are."],
+  "no evidence": ["guess", "a guess", "No evidence but how frequent nouns are."],
 };
 
 const basesOf = (profile) => (profile === "subwords" ? SUBWORDS : WORDS);

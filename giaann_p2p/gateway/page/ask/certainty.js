@@ -1,4 +1,4 @@
-// How sure a token is, in words: its probability; its score, if a peer of an earlier release says no more.
+// How sure a token is, in words: its probability or, from a peer of an earlier release, its score.
 import { many, percent } from "../shared/format.js";
 
 export function certaintyOf(token) {

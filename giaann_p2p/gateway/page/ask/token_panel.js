@@ -1,4 +1,4 @@
-// One token of an answer: what spoke for it, the candidates that it won against, the way through the
+// One token of an answer: the evidence for it, the candidates that it won against, the way through the
 // columns that led to it, and what it cost.
 import { html, useEffect, useState } from "../shared/libraries.js";
 import { getJson } from "../shared/api.js";
@@ -40,7 +40,7 @@ function Rivals({ tokens, chosen }) {
   return html`<${Leads} before=${tokens[chosen - 1]} token=${tokens[chosen]} />`;
 }
 
-/** Where the word before leads most strongly: shown when the model does not tell the candidates. */
+/** Where the word before leads most strongly: shown when the model does not give the candidates. */
 function Leads({ before, token }) {
   const [found, setFound] = useState(null);
   useEffect(() => {

@@ -40,7 +40,7 @@ export function ColumnsView({ of }) {
   </div>`;
 }
 
-/** Returns a noun's column, once it is there; the one before is shown until then. */
+/** Returns a noun's column once it has arrived; until then the former one is shown. */
 function useColumn(noun, words) {
   const [found, setFound] = useState({});
   useEffect(() => {

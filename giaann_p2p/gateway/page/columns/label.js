@@ -11,7 +11,7 @@ function widthOf(text) {
   return pen.measureText(text).width;
 }
 
-/** Returns a text, or as much of its beginning as is at most so many pixels wide. */
+/** Returns a text, cut at its end to at most `width` pixels. */
 export function shortened(text, width) {
   if (widthOf(text) <= width) return text;
   const letters = [...text]; // whole ones, not halves of pairs

@@ -97,6 +97,6 @@ export function NounSearch({ noun }) {
 }
 
 function summary({ of, note }, shown) {
-  const said = of > shown ? `${count(shown)} of ${count(of)} nouns` : of ? "" : "No noun begins so";
+  const said = of > shown ? `${count(shown)} of ${count(of)} nouns` : of ? "" : "No noun begins like this";
   return [said, note].filter(Boolean).join("; ");
 }

@@ -1,4 +1,4 @@
-// The words of a column with their counts: the most frequent first, so many more on request.
+// The words of a column with their counts: the most frequent first, and more on request.
 import { html } from "../shared/libraries.js";
 import { count } from "../shared/format.js";
 import { hrefOf } from "../shared/route.js";

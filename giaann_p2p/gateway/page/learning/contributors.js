@@ -1,5 +1,5 @@
 // The contributors' board: who learned how much. Peers sign what they learn, so each chunk counts for
-// those who signed it.
+// the peers that signed it.
 import { html } from "../shared/libraries.js";
 import { count, many, percent } from "../shared/format.js";
 
@@ -41,6 +41,6 @@ export function Contributors({ contributors }) {
           </tbody>
         </table>
         ${sorted.length > SHOWN && html`<p class="muted">and ${count(sorted.length - SHOWN)} more</p>`}`
-      : html`<p class="muted">Who learned what is not known here.</p>`}
+      : html`<p class="muted">It is not known here who learned what.</p>`}
   </section>`;
 }

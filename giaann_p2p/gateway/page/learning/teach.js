@@ -35,7 +35,7 @@ export function Teach({ allowed, brain }) {
     ${allowed
       ? html`<${Lesson} onFiles=${take} />`
       : html`<p>
-          This gateway teaches nothing. To allow it to whoever may open this page, start it again with
+          This gateway teaches nothing. To let everybody who can open this page teach it, start it again with
           ${" "}<code>giaann serve --allow-training</code>; or teach from the command line with
           ${" "}<code>${brain ? "giaann solo train FILE" : "giaann train FILE"}</code>.
         </p>`}
@@ -70,7 +70,7 @@ function Lesson({ onFiles }) {
         <input
           type="text"
           maxlength="256"
-          placeholder="as the text begins"
+          placeholder="the first words of the text"
           value=${name}
           onInput=${(event) => setName(event.target.value)}
         />

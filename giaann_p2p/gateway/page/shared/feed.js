@@ -1,4 +1,4 @@
-// What the gateway tells by itself, from `/api/events`: the newest status, peers, jobs, and the
+// What the gateway sends unasked, from `/api/events`: the newest status, peers, jobs, and the
 // rates of the last minutes. It connects again by itself for as long as the page is open.
 import { getJson } from "./api.js";
 import { createStore, useStore } from "./store.js";
@@ -7,7 +7,7 @@ const KEPT = 300; // seconds of rates
 const QUIET = 20_000; // rates come each second: after so many ms of nothing, the line is dead
 const FIRST_PAUSE = 500;
 const LONGEST_PAUSE = 8_000;
-const HIDDEN = 60_000; // a page that nobody sees lets its connection go after so many ms
+const HIDDEN = 60_000; // a hidden page closes its connection after so many ms
 const SERIES = ["t", "reads", "writes", "tokens"];
 
 const store = createStore({

@@ -24,7 +24,7 @@ function choose(theme) {
     if (theme === "system") localStorage.removeItem(KEY);
     else localStorage.setItem(KEY, theme);
   } catch {
-    // It is not remembered then, and works all the same.
+    // Then the choice is not remembered, but still applies.
   }
   store.set({ chosen: theme, dark: isDark(theme) });
 }

@@ -1,4 +1,4 @@
-// The peers that copy shards, each with how far it is.
+// The peers that copy shards, each with its progress.
 import { html } from "../shared/libraries.js";
 import { count } from "../shared/format.js";
 import { Meter } from "../shared/meter.js";

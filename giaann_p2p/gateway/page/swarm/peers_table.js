@@ -73,7 +73,7 @@ function Row({ peer, full, now, versions, marked, onMark }) {
   </tr>`;
 }
 
-/** Silent peers first, because they are what somebody looks for; then by role and name. */
+/** Silent peers first, because users look for them; then by role and name. */
 function inOrder(one, other) {
   return (
     other.silent - one.silent ||
@@ -133,7 +133,7 @@ const storing = (reads, writes) => [
   writes && `${rate(writes)} writes/s`,
 ];
 
-/** A compute peer tells the speed that it reaches at work, whether or not it works now. */
+/** A compute peer announces the speed that it reaches at work, whether or not it works now. */
 function computing(queue, writes, growth) {
   const speeds = [writes && `${rate(writes)} sentences/s`, growth && `${rate(growth)} tokens/s`];
   const fast = speeds.filter(Boolean).join(", ");

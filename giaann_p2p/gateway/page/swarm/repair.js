@@ -1,4 +1,4 @@
-// How far repair is: replicas that are ready, of those that there should be.
+// The progress of repair: the ready replicas, of all that there should be.
 import { html } from "../shared/libraries.js";
 import { count } from "../shared/format.js";
 import { Meter } from "../shared/meter.js";

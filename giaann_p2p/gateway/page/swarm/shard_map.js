@@ -1,5 +1,5 @@
-// Shards × replicas as a heat map: a cell for each shard, with a bar for each replica. What a bar is
-// shows in its colour and in its pattern, so that it can be read without colours.
+// Shards × replicas as a heat map: a cell for each shard, with a bar for each replica. The
+// colour and the pattern of a bar show its state, so that it can be read without colours.
 import { html, useState } from "../shared/libraries.js";
 import { count, many } from "../shared/format.js";
 

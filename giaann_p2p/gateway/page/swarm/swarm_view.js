@@ -1,4 +1,4 @@
-// The state of the swarm, or of the brain, as the gateway tells it by itself.
+// The state of the swarm, or of the brain, as the gateway sends it unasked.
 import { html, useState } from "../shared/libraries.js";
 import { useFeed } from "../shared/feed.js";
 import { BrainSummary } from "./brain_summary.js";
@@ -16,7 +16,7 @@ export function SwarmView() {
   return html`<div class="view swarm ${line === "reconnecting" ? "stale" : ""}">
     ${line === "reconnecting" &&
     html`<p class="banner" role="alert">
-      Reconnecting to the gateway … what is shown is from before.
+      Reconnecting to the gateway … the figures shown are from before.
     </p>`}
     <${Verdict} status=${status} brain=${brain} />
     ${brain

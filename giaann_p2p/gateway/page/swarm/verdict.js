@@ -1,4 +1,4 @@
-// How the swarm is: a word, a sentence, and what to do.
+// The state of the swarm: a word, a sentence, and what to do.
 import { html } from "../shared/libraries.js";
 import { many } from "../shared/format.js";
 
