@@ -82,7 +82,8 @@ class Coordinator:
         self._given_up: dict[int, tuple[str, ...]] = {}
         self._doublings: dict[int, int] = {}
         """How often the layout was doubled in which each chunk in work is sealed: that of when it
-        was first leased, because all peers that learn the chunk must come to the same seal."""
+        was first leased, because all peers that learn the chunk must come to the same seal. If
+        that is too long ago, the chunk begins anew."""
         self._accepted: dict[int, set[Peer]] = {}
         """The peers that accepted an order to learn each chunk in work."""
         self._done: dict[Peer, BitMap] = {}
@@ -221,7 +222,13 @@ class Coordinator:
 
     def _learn(self, peer: Peer, chunk: int) -> Call:
         self._left.get(peer, set()).discard(chunk)
-        doublings = self._doublings.setdefault(chunk, self._rules().layout.doublings)
+        rules = self._rules()
+        doublings = self._doublings.setdefault(chunk, rules.layout.doublings)
+        if not rules.takes_seal_of(doublings):
+            doublings = self._doublings[chunk] = rules.layout.doublings
+            self._accepted.pop(chunk, None)
+            self._agreement.reopen(chunk)
+            self._schedule.reopen(chunk)
         question = learn_order(self.job, chunk, self._sentences(chunk), doublings)
         return Call(self._calls.number(partial(self._taken, peer, chunk)), peer, question, _TIMEOUT)
 

@@ -84,6 +84,10 @@ class DeltaAgreement:
         for words in self._said.values():
             words.pop(peer, None)
 
+    def reopen(self, chunk: int) -> None:
+        """Discard all votes on a chunk that is to be sealed otherwise than it was."""
+        self._said.pop(chunk, None)
+
     def close(self, chunk: int) -> None:
         """Close the vote on a committed chunk.
 

@@ -188,6 +188,11 @@ class Schedule:
         self._workers.hear(worker, now)
         return [*actions, *self._hand_out(now)]
 
+    def reopen(self, chunk: int) -> None:
+        """Let any worker learn a chunk again, because the results so far count no more."""
+        if chunk in self._past:
+            self._past[chunk].vouched.clear()
+
     def has(self, worker: bytes, chunk: int) -> bool:
         """Return whether a worker has a lease of a chunk."""
         return self._leases.of(worker, chunk) is not None

@@ -48,6 +48,7 @@ from giaann_p2p.swarm.training.uplink import Sending, Uplink
 from giaann_p2p.swarm.wire.actions import Call
 from giaann_p2p.swarm.wire.identity import Peer
 from giaann_p2p.swarm.wire.limits import MOST_CARRIED, carried_size
+from giaann_p2p.swarm.wire.manifest import Rules
 from giaann_p2p.swarm.wire.message import Message
 from giaann_p2p.swarm.wire.messages import (
     MOST_BYTES,
@@ -110,8 +111,13 @@ class Writer:
         return len(self._chunks)
 
     @property
+    def rules(self) -> Rules:
+        """The swarm's rules by the newest edition that this peer knows."""
+        return self._others.rules
+
+    @property
     def _shards(self) -> int:
-        return self._others.rules.shards
+        return self.rules.shards
 
     def push(
         self, job: bytes, chunk: int, cut: Cut, seal: Sealing, now: float, shards: int = 0
@@ -123,7 +129,7 @@ class Writer:
         self._follow(now)
         if (job, chunk) in self._chunks:
             return []
-        quorum = self._others.rules.quorum
+        quorum = self.rules.quorum
         new = PushedChunk(job, chunk, cut, seal, shards or self._shards, quorum)
         if new.shards != self._shards:  # it was made under an earlier edition
             new = new.doubled(self._shards, quorum)
@@ -168,7 +174,7 @@ class Writer:
         Couriers have forgotten their rows then (see `CarriedDeltas`), so there are new ones.
         """
         for chunk in [one for one in self._chunks.values() if one.shards != self._shards]:
-            self._plan(chunk.doubled(self._shards, self._others.rules.quorum), now)
+            self._plan(chunk.doubled(self._shards, self.rules.quorum), now)
 
     def tick(self, now: float) -> list[WriteAction]:
         """Return the pushes that are due, and the chunks committed; call this every second."""
