@@ -45,6 +45,8 @@ class Holdings:
 
     def __init__(self, store: Store) -> None:
         self._store = store
+        self.is_dividing = False
+        """Whether the store divides its shards, which may take it seconds."""
         self._now = self._newest = self._seen()
 
     def look(self) -> None:
@@ -79,9 +81,10 @@ class Holdings:
     def retained_for(self, shard: int) -> Applied:
         """Return the chunks whose deltas for a shard the store retains.
 
-        The store itself answers, possibly after waiting for a write; this is rarely needed.
+        The store itself answers, possibly after waiting for a write; this is rarely needed. While
+        it divides its shards, the result is empty: what is decided then is void soon anyway.
         """
-        return self._store.retained_for(shard)
+        return Applied() if self.is_dividing else self._store.retained_for(shard)
 
     def _seen(self) -> _Snapshot:
         store, cold = self._store, self._store.cold

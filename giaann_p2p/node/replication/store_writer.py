@@ -184,9 +184,11 @@ class StoreWriter:
 
     async def _do_next(self) -> None:
         self._doing = self._next()
+        self._holdings.is_dividing = self.is_dividing
         while not await self._done():
             pass
         self._doing = ()
+        self._holdings.is_dividing = False
         self._turn_down()
 
     def _turn_down(self) -> None:

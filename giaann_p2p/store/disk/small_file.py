@@ -30,7 +30,7 @@ def read_whole(path: Path, most: int) -> bytes | None:
 
 
 def write_whole(path: Path, data: bytes, *, synced: bool = True) -> None:
-    """Replace a file's content atomically; if `synced`, return once the data are on the disk."""
+    """Replace a file's content atomically; if `synced`, return once that is on the disk."""
     draft = path.with_name(f".{path.name}.new")
     try:
         with open_draft(draft) as file:

@@ -429,6 +429,31 @@ def test_shards_are_divided_after_a_snapshot_and_updates_go_on_until_then(
     play(story, Store.open(FakeDisk(), SPEC, LAYOUT))
 
 
+def test_nobody_waits_for_the_store_while_it_divides_its_shards(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    seen = list[Applied]()
+
+    async def story(desk: Desk) -> None:
+        double = desk.store.double
+
+        def doubled(shards: int) -> None:
+            seen.append(desk.holdings.retained_for(3))
+            double(shards)
+
+        monkeypatch.setattr(desk.store, "double", doubled)
+        desk.store_writer.do(Hold(ALL))
+        desk.apply(1)
+        await desk.store_writer.idle()
+        desk.store_writer.double(2 * LAYOUT.shards, lambda void: desk.holdings.follow())
+        await desk.store_writer.idle()
+        seen.append(desk.holdings.retained_for(3))
+
+    desk = play(story)
+    assert seen == [Applied(), desk.store.retained_for(3)]
+    assert seen[1]
+
+
 def test_what_follows_when_shards_were_divided_is_done_after_it() -> None:
     async def story(desk: Desk) -> None:
         more = np.arange(2 * LAYOUT.shards, dtype=np.uint16)
