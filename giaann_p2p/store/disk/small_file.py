@@ -9,6 +9,7 @@ import msgspec
 
 from giaann_p2p.errors import DamagedError, DiskError
 from giaann_p2p.plain_faults import fault_of
+from giaann_p2p.store.disk.files import DiskFiles
 from giaann_p2p.store.disk.plain_file import open_draft, open_plain
 
 _MOST_JSON = 1 << 20
@@ -39,6 +40,8 @@ def write_whole(path: Path, data: bytes, *, synced: bool = True) -> None:
                 file.flush()
                 os.fsync(file.fileno())
         draft.replace(path)
+        if synced:
+            DiskFiles(path.parent).sync()  # else a crash may bring the former file back
     except OSError as error:
         with suppress(OSError):
             draft.unlink(missing_ok=True)

@@ -1,6 +1,7 @@
 """Pipes, devices and links where files should be: nothing waits or is written elsewhere."""
 
 import os
+import stat
 from collections.abc import Callable
 from pathlib import Path
 
@@ -58,6 +59,27 @@ def test_no_draft_is_written_through_a_link(
     assert (tmp_path / "token").read_bytes() == b"x"
     assert not (tmp_path / "token").is_symlink()
     assert Acquaintances(tmp_path / "known-peers.json").sequence == known.sequence
+
+
+@pytest.mark.parametrize("synced", [True, False])
+def test_a_file_that_is_replaced_is_on_the_disk_under_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, synced: bool
+) -> None:
+    """The folder is synced, too: it has the name."""
+    done, sync, replace = list[str](), os.fsync, Path.replace
+
+    def fsync(number: int) -> None:
+        done.append("folder" if stat.S_ISDIR(os.fstat(number).st_mode) else "file")
+        sync(number)
+
+    def replaced(draft: Path, path: Path) -> Path:
+        done.append("replace")
+        return replace(draft, path)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    monkeypatch.setattr(Path, "replace", replaced)
+    write_whole(tmp_path / "edition", b"x", synced=synced)
+    assert done == (["file", "replace", "folder"] if synced else ["replace"])
 
 
 def test_a_log_that_is_a_link_is_none_of_the_stores(tmp_path: Path) -> None:
