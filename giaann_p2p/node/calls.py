@@ -17,15 +17,15 @@ from giaann_p2p.errors import EditionError, GiaannError, PeerError
 from giaann_p2p.net.errors import Unreachable
 from giaann_p2p.net.transport import Transport
 from giaann_p2p.swarm.wire.actions import Call
+from giaann_p2p.swarm.wire.division import COUNTS_OTHERWISE
 from giaann_p2p.swarm.wire.identity import Peer
 from giaann_p2p.swarm.wire.manifest import Rules
 from giaann_p2p.swarm.wire.member_messages import EditionIs
 from giaann_p2p.swarm.wire.message import Counting, Message
-from giaann_p2p.swarm.wire.messages import BUSY, Refusal, decode, encode
+from giaann_p2p.swarm.wire.messages import Refusal, decode, encode
 
 _TELL_WITHIN = 4.0
 """Timeout in seconds of telling another peer a newer edition."""
-COUNTS_OTHERWISE = Refusal(f"{BUSY}: this peer counts another number of shards; ask again")
 
 T = TypeVar("T")
 

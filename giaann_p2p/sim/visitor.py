@@ -7,9 +7,9 @@ and it tells a peer that knows an older one. A client that restarts knows only t
 import random
 
 from giaann_p2p.errors import EditionError
-from giaann_p2p.node.calls import COUNTS_OTHERWISE
 from giaann_p2p.sim.node import Node
 from giaann_p2p.sim.world import World
+from giaann_p2p.swarm.wire.division import COUNTS_OTHERWISE
 from giaann_p2p.swarm.wire.edition import Editions
 from giaann_p2p.swarm.wire.identity import Identity, Peer
 from giaann_p2p.swarm.wire.member_messages import EditionIs

@@ -37,7 +37,6 @@ from giaann_p2p.swarm.members import standing
 from giaann_p2p.swarm.members.capacity import Room
 from giaann_p2p.swarm.members.standing import Standing
 from giaann_p2p.swarm.replication import known_sets
-from giaann_p2p.swarm.replication.answers import DIVIDING
 from giaann_p2p.swarm.replication.delta_checks import DeltaChecks
 from giaann_p2p.swarm.replication.retract import Withdraw
 from giaann_p2p.swarm.replication.settings import Settings
@@ -55,6 +54,7 @@ from giaann_p2p.swarm.wire.actions import (
     Reply,
     TakeFingerprints,
 )
+from giaann_p2p.swarm.wire.division import DIVIDING
 from giaann_p2p.swarm.wire.identity import Peer, name_of
 from giaann_p2p.swarm.wire.message import Message
 from giaann_p2p.swarm.wire.messages import Carry, Push, PushFrom

@@ -24,10 +24,10 @@ from giaann_p2p.store.transfer import Export
 from giaann_p2p.swarm.replication.carried_deltas import CarriedDeltas
 from giaann_p2p.swarm.replication.set_comparison import Sets, about, answer_to
 from giaann_p2p.swarm.replication.shard_fingerprint import proofs
+from giaann_p2p.swarm.wire.division import DIVIDING
 from giaann_p2p.swarm.wire.identity import Peer
 from giaann_p2p.swarm.wire.message import Counting, Message
 from giaann_p2p.swarm.wire.messages import (
-    BUSY,
     MOST_BYTES,
     MOST_NOUNS,
     TOO_LONG,
@@ -91,7 +91,6 @@ _NUMBER = 8  # length of an encoded concept or feature, in bytes
 
 StateOf = Callable[[int], ReplicaState]
 NOBODY = Peer(b"")
-DIVIDING = Refusal(f"{BUSY}: this peer is dividing its shards; ask again in a moment")
 
 
 class Answers:

@@ -13,6 +13,7 @@ from giaann_p2p.store.applied import Applied
 from giaann_p2p.swarm.members.peers_view import PeersView
 from giaann_p2p.swarm.replication.replicas import Owned
 from giaann_p2p.swarm.replication.set_comparison import words_of
+from giaann_p2p.swarm.training.dividing_peers import DividingPeers
 from giaann_p2p.swarm.wire.actions import Call
 from giaann_p2p.swarm.wire.identity import Peer
 from giaann_p2p.swarm.wire.message import Message
@@ -45,6 +46,7 @@ class Census:
         self._asking: set[Peer] = set()
         self._next: dict[Peer, float] = {}
         self._in_vain: set[Peer] = set()
+        self._dividing = DividingPeers()
         self._placement: Owned | None = None
         self._owners: dict[int, _Owners] = {}  # by shard, under `_placement`
         self._told: dict[int, dict[Peer, BitMap]] = {n: {} for n in range(others.rules.shards)}
@@ -161,7 +163,8 @@ class Census:
         try:
             words = words_of(answer, shards, dict.fromkeys(shards, Applied()), now)
         except (MessageError, DamagedError):
-            self._in_vain.add(peer)
+            if not self._dividing.is_waited_for(peer, answer, now):
+                self._in_vain.add(peer)
             return []
         for shard, word in words.items():
             if word.state is ReplicaState.ABSENT:

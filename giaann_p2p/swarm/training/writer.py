@@ -21,8 +21,9 @@ committed when it has, for each shard,
    for that keeper. So an update survives even if all newcomers vanish at once, and a writer that is
    partitioned off with newcomers commits nothing;
 3. a keeper among the peers beside the owners, or else each of those peers that answers and takes
-   the update. A writer that just started cannot tell newcomers from other peers, but a peer that
-   keeps a shard beside its owners shows that they are newcomers.
+   the update; one that divides its shards is waited for. A writer that just started cannot tell
+   newcomers from other peers, but a peer that keeps a shard beside its owners shows that they are
+   newcomers.
 
 If all keepers of a shard are full, rule 2 makes training wait until newcomers gain standing or are
 vouched for, or until a keeper gets more room: `status` and `train` call the swarm full. This cannot
@@ -334,12 +335,10 @@ class Writer:
         chunk.pushing.discard(peer)
         complete = False
         try:
-            if isinstance(answer, Refusal):
-                chunk.refused.add(peer)
-            else:
+            if not isinstance(answer, Refusal):
                 complete = self._acked(chunk, peer, pushed, answer)
-                if not complete:  # the peer no longer holds the rest, or is about to drop it
-                    chunk.refused.add(peer)
+            if not complete:  # perhaps it no longer holds the rest, or is about to drop it
+                chunk.refusal(peer, answer, now)
         except MessageError:
             self._others.suspect(peer, now)
         else:
@@ -377,7 +376,7 @@ class Writer:
     ) -> None:
         """Decide whose fault it is that a peer did not get its rows from a courier."""
         if isinstance(answer, Refusal) and not (answer.is_of_source or answer.knows_no_source):
-            chunk.refused.add(peer)  # it is busy, or full
+            chunk.refusal(peer, answer, now)
             chunk.failed(peer, now, answer.again)
             return
         if isinstance(answer, Pushed):  # it no longer holds the rest, or got rows in part

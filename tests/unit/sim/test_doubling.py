@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from giaann_p2p.errors import GiaannError
-from giaann_p2p.node.calls import COUNTS_OTHERWISE
 from giaann_p2p.sim.client import Client, Habit
 from giaann_p2p.sim.hostile import cast
 from giaann_p2p.sim.hostile.liar import Liar, Lie
@@ -14,6 +13,7 @@ from giaann_p2p.sim.hostile.watch import watch_of
 from giaann_p2p.sim.storage import Storage
 from giaann_p2p.sim.swarm import Swarm
 from giaann_p2p.store.update import Update
+from giaann_p2p.swarm.wire.division import COUNTS_OTHERWISE
 from giaann_p2p.swarm.wire.member_messages import EditionIs
 from giaann_p2p.swarm.wire.message import Message
 from giaann_p2p.swarm.wire.messages import AskDigests, Digests, Push, Pushed, decode, encode

@@ -17,9 +17,10 @@ from giaann_p2p.store.applied import Applied
 from giaann_p2p.store.store import Store
 from giaann_p2p.store.transfer import Manifest
 from giaann_p2p.store.update import anything
-from giaann_p2p.swarm.replication.answers import DIVIDING, Answers
+from giaann_p2p.swarm.replication.answers import Answers
 from giaann_p2p.swarm.replication.carried_deltas import CarriedDeltas
 from giaann_p2p.swarm.replication.delta_checks import DeltaChecks
+from giaann_p2p.swarm.wire.division import DIVIDING
 from giaann_p2p.swarm.wire.identity import Peer
 from giaann_p2p.swarm.wire.manifest import Rules
 from giaann_p2p.swarm.wire.message import Message

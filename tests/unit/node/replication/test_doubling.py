@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from giaann_p2p.errors import UsageError
-from giaann_p2p.swarm.replication.answers import DIVIDING
 from giaann_p2p.swarm.replication.retract import Withdraw
 from giaann_p2p.swarm.replication.shard_fingerprint import ShardFingerprints
 from giaann_p2p.swarm.wire.actions import Call, Drop, Hold, TakeFingerprints
+from giaann_p2p.swarm.wire.division import DIVIDING
 from giaann_p2p.swarm.wire.edition import Editions
 from giaann_p2p.swarm.wire.member_messages import EditionIs
 from giaann_p2p.swarm.wire.message import Message

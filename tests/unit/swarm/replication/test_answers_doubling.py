@@ -8,7 +8,8 @@ from giaann_p2p.model.rows import Neuron, Question
 from giaann_p2p.store.codec import plain, sheaf
 from giaann_p2p.store.layout import Layout
 from giaann_p2p.store.store import Store
-from giaann_p2p.swarm.replication.answers import DIVIDING, Answers
+from giaann_p2p.swarm.replication.answers import Answers
+from giaann_p2p.swarm.wire.division import DIVIDING
 from giaann_p2p.swarm.wire.identity import Peer
 from giaann_p2p.swarm.wire.message import Counting, Message
 from giaann_p2p.swarm.wire.messages import (

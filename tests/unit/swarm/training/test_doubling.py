@@ -5,15 +5,39 @@ import pytest
 from pyroaring import BitMap
 
 from giaann_p2p.store.layout import Shards
+from giaann_p2p.swarm.training.dividing_peers import DividingPeers
 from giaann_p2p.swarm.training.writer import Committed
 from giaann_p2p.swarm.wire.actions import Compute, Reply
+from giaann_p2p.swarm.wire.division import COUNTS_OTHERWISE, DIVIDING
 from giaann_p2p.swarm.wire.identity import Peer
 from giaann_p2p.swarm.wire.manifest import Rules
 from giaann_p2p.swarm.wire.message import Message
-from giaann_p2p.swarm.wire.messages import Carried, Carry, Compare, Push, Pushed, PushFrom, Refusal
+from giaann_p2p.swarm.wire.messages import (
+    BUSY,
+    Carried,
+    Carry,
+    Compare,
+    Push,
+    Pushed,
+    PushFrom,
+    Refusal,
+)
 from giaann_p2p.swarm.wire.shardset import packed, unpacked
 from giaann_p2p.swarm.wire.training_messages import LearnAck, learn_order
-from tests.helpers_swarm import JOB, LESSONS, NOW, SHARDS, A, Around, B, C, D, applied, sealed
+from tests.helpers_swarm import (
+    JOB,
+    LESSONS,
+    NOW,
+    SHARDS,
+    A,
+    Around,
+    B,
+    C,
+    D,
+    applied,
+    sealed,
+    shards,
+)
 from tests.unit.swarm.training.helpers_worker import TEXT, Working
 from tests.unit.swarm.training.helpers_writer import ALL, Writing
 from tests.unit.swarm.training.test_census import Counting, said, same
@@ -126,6 +150,57 @@ def test_rows_of_children_are_sealed_with_those_of_their_siblings(late: bool) ->
         assert call.message.seal == sealed(JOB, 1)(parents)
 
 
+def refused_beside(few: int, answer: Refusal, again: float) -> tuple[Writing, list[float]]:
+    """Let a peer beside the owners refuse a chunk for a minute, that they have taken.
+
+    Return when the peer was asked, in seconds from the first time.
+    """
+    one = Writing(B, C, D, few=few)
+    one.around.newcomers, one.around.beside_owners = {A, B, C, D}, {A: shards(*range(SHARDS))}
+    one.push()
+    for call in list(one.calls):
+        if isinstance(call.message, Carry):
+            one.answer(call.peer, Carried())
+    for peer in (B, C, D):
+        one.answer(peer, Pushed(ALL))
+    times, now = list[float](), 0.0
+    while now < 60 and not one.committed:
+        if any(call.peer == A for call in one.calls):
+            times.append(now)
+            one.answer(A, answer, NOW + now)
+        now += again
+        one.tick(NOW + now)
+    return one, times
+
+
+@pytest.mark.parametrize("few", [1, 1 << 30], ids=["fetched", "pushed"])
+@pytest.mark.parametrize("answer", [DIVIDING, COUNTS_OTHERWISE])
+def test_a_peer_that_divides_its_shards_is_asked_again_and_has_not_refused(
+    few: int, answer: Refusal
+) -> None:
+    one, times = refused_beside(few, answer, 0.25)
+    assert 30 < times[-1] < 33  # it counts then, as a liar would say so for ever
+    assert max(np.diff(times)) <= 2.25
+    assert one.committed == [Committed(JOB, 1)]
+
+
+@pytest.mark.parametrize("few", [1, 1 << 30], ids=["fetched", "pushed"])
+def test_a_peer_that_refuses_for_another_reason_is_not_waited_for(few: int) -> None:
+    one, times = refused_beside(few, Refusal(f"{BUSY}: the disk is slow"), 0.25)
+    assert times == [0]
+    assert one.committed == [Committed(JOB, 1)]
+
+
+def test_a_peer_that_took_a_chunk_in_between_may_divide_its_shards_again() -> None:
+    some = DividingPeers()
+    assert some.is_waited_for(A, DIVIDING, NOW)
+    assert some.is_waited_for(A, DIVIDING, NOW + 29)
+    assert not some.is_waited_for(A, DIVIDING, NOW + 30)
+    assert some.is_waited_for(B, DIVIDING, NOW + 30)
+    assert not some.is_waited_for(A, Pushed(ALL), NOW + 31)
+    assert some.is_waited_for(A, DIVIDING, NOW + 60)
+
+
 def learn_in(one: Working, doublings: int, peer: Peer = C, now: float = NOW) -> Message:
     one.tickets += 1
     question = learn_order(JOB, 1, TEXT, doublings)
@@ -220,6 +295,18 @@ def test_a_census_counts_what_was_told_of_parents() -> None:
     one.answer(B, said(*[applied(1, 2)] * MORE), NOW + 2)
     assert one.committed == [1]
     assert one.census.known(BitMap([1, 2, 3])) == BitMap([1, 2])
+
+
+@pytest.mark.parametrize("answer", [DIVIDING, COUNTS_OTHERWISE])
+def test_an_owner_that_divides_its_shards_is_asked_again_before_others(answer: Refusal) -> None:
+    """The others may have little of what it has."""
+    one = Counting(A, B, C)
+    one.around.ready_at = {shard: [A, B] for shard in range(SHARDS)}
+    assert one.tick() == [A, B]
+    one.answer(A, same(1))
+    assert one.answer(B, answer) == []
+    assert one.tick(NOW + 1) == [B]
+    assert one.answer(B, answer, NOW + 30) == [C]  # a liar would say so for ever
 
 
 def test_an_answer_of_before_counts_for_all_children_of_the_shards_it_is_of() -> None:
