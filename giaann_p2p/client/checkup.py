@@ -1,26 +1,25 @@
 """Collects the digests of all replicas from the storage peers and compares them (`giaann fsck`)."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from giaann_p2p.errors import MessageError, PeerError
 from giaann_p2p.net.transport import Transport
+from giaann_p2p.node.members.gate import Heard
 from giaann_p2p.store.layout import Layout, Shards
 from giaann_p2p.swarm.members.checkup import Report, judged
 from giaann_p2p.swarm.members.losses import NONE, Losses
 from giaann_p2p.swarm.wire.identity import Peer
 from giaann_p2p.swarm.wire.manifest import Rules
-from giaann_p2p.swarm.wire.message import Message
 from giaann_p2p.swarm.wire.messages import AskDigests, Digest, Digests, Refusal, decode, encode
 from giaann_p2p.swarm.wire.shardset import packed, unpacked
 
 if TYPE_CHECKING:
     from giaann_p2p.client.session import Session
 
-Heard = Callable[[Message], None]
 _WITHIN = 30.0
 """Timeout of one request, in seconds. A peer needs about a second to compute one answer."""
 
@@ -51,7 +50,7 @@ async def checked_now(session: "Session") -> Report:
     while True:
         transport, rules = session.place.transport, session.around.rules
         peers, losses = session.storage_peers(), session.losses()
-        report = await checked(transport, rules, peers, losses=losses, heard=session.heard)
+        report = await checked(transport, rules, peers, losses=losses, heard=session.gate.hear)
         if session.around.rules.shards == rules.shards:
             return report
 

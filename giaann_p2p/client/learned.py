@@ -145,5 +145,5 @@ async def _chunks_of(session: Session, peer: Peer, shard: int, known: Applied) -
 async def _answer(session: Session, peer: Peer, question: Message) -> Message:
     data = encode(question, session.around.rules.layout.doublings)
     answer = decode(await session.place.transport.call(peer, data, timeout=_WITHIN))
-    session.heard(answer)
+    session.gate.hear(answer)
     return answer

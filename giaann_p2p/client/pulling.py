@@ -136,7 +136,7 @@ async def _agreed(visiting: Session, rules: Rules) -> Agreement:
         if visiting.around.rules.shards != rules.shards:
             break  # peers no longer report the former shards
         placement = visiting.around.placement(visiting.now)
-        transport, heard = visiting.place.transport, visiting.heard
+        transport, heard = visiting.place.transport, visiting.gate.hear
         told = await digests_of(transport, rules, placement.peers, heard=heard)
         found = agreement(told, rules.shards, placement)
         if not (found.open or found.uneven):
@@ -195,7 +195,7 @@ async def _import(
 async def _answer(visiting: Session, peer: Peer, layout: Layout, question: Message) -> Message:
     data = encode(question, layout.doublings)
     answer = decode(await visiting.place.transport.call(peer, data, timeout=_WITHIN))
-    visiting.heard(answer)
+    visiting.gate.hear(answer)
     if isinstance(answer, Refusal):
         raise MessageError(answer.reason)
     return answer

@@ -10,13 +10,13 @@ import secrets
 import time
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Collection, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager
 from importlib import import_module
 
 from giaann_p2p.client.launch import Launch, launched
 from giaann_p2p.client.lies import Lie, lie_of
 from giaann_p2p.client.roll_call import silent
-from giaann_p2p.errors import EditionError, NotAdmitted, RecordError, TokenError, UsageError
+from giaann_p2p.errors import NotAdmitted, RecordError, TokenError, UsageError
 from giaann_p2p.model.rows import Answer, Neuron
 from giaann_p2p.net.board import Board
 from giaann_p2p.net.errors import Unreachable
@@ -37,8 +37,6 @@ from giaann_p2p.swarm.reading.row_vote import SALT_BYTES, USUAL, Verify, checked
 from giaann_p2p.swarm.wire.identity import Peer, to_text
 from giaann_p2p.swarm.wire.link import Link
 from giaann_p2p.swarm.wire.manifest import Manifest, Versions
-from giaann_p2p.swarm.wire.member_messages import EditionIs
-from giaann_p2p.swarm.wire.message import Message
 from giaann_p2p.swarm.wire.record import read
 from giaann_p2p.swarm.wire.token import Rights
 
@@ -76,6 +74,7 @@ class Session:
             self.clock,
             verify=self.verify,
             on_lie=self._found_out,
+            heard=self.gate.hear,
         )
 
     def __repr__(self) -> str:
@@ -141,15 +140,6 @@ class Session:
     def calls(self, failed: Callable[[BaseException], None]) -> Calls:
         """Return new calls to peers; `failed` receives any error in the callback of one."""
         return Calls(self.place.transport, self.gate.rules, failed, self.gate.weigh_edition)
-
-    def heard(self, answer: Message) -> None:
-        """Adopt the edition of a peer that has another number of shards, if it is newer.
-
-        `calls` does this by itself; use this for questions that are sent without it.
-        """
-        if isinstance(answer, EditionIs):
-            with suppress(EditionError):  # forged: nothing is learned
-                self.gate.weigh_edition(answer.edition)
 
     async def rows(self, neurons: Sequence[Neuron]) -> Answer:
         """Return the rows of neurons, in the same order; None for a neuron that has no row.

@@ -70,10 +70,15 @@ class SwarmNouns:
         async def listed(shard: int) -> dict[str, int] | None:
             async with turns:
                 peers = session.around.ready(shard, session.now)
-                return await nouns_of(session.place.transport, peers, shard, layout)
+                transport, heard = session.place.transport, session.gate.hear
+                return await nouns_of(transport, peers, shard, layout, heard)
 
         answers = await asyncio.gather(*map(listed, shards))
         found = {at: one for at, one in zip(shards, answers, strict=True) if one is not None}
+        then = session.around.rules.layout
+        if len(found) < len(shards) and then != layout:  # they were divided meanwhile
+            await self._list(session, [*range(then.shards)], then)
+            return
         self._lacking, self._tried = [at for at in shards if at not in found], clock()
         if len(shards) == layout.shards:
             self._listed = clock()

@@ -83,6 +83,7 @@ async def _prompted(
         context.clock,
         verify=verify,
         log=_LOG,
+        heard=context.gate.hear,
     )
     prompting = Prompting(
         reading.rows,

@@ -44,6 +44,8 @@ _LOG = logging.getLogger("giaann.node")
 _NO_DIRECTORY = messages.Refusal("this peer has no directory; ask another one")
 
 
+Heard = Callable[[Message], None]
+"""A function that receives the answers to questions that name shards; see `Gate.hear`."""
 Divide = Callable[[int, Callable[[], None]], None]
 """A function that divides a peer's shards, so that there are so many in the swarm, and calls the
 other function in the step in which the peer begins to count so many."""
@@ -205,6 +207,15 @@ class Gate:
                 return b""
         ours = self.newest_edition
         return ours if ours != theirs else b""
+
+    def hear(self, answer: Message) -> None:
+        """Learn the edition of a peer that counts other shards than a question, if it is newer.
+
+        `Calls` does this by itself; it is for the answers to questions that are sent by hand.
+        """
+        if isinstance(answer, EditionIs):
+            with suppress(EditionError):  # forged: nothing is learned
+                self.weigh_edition(answer.edition)
 
     def _divided(self) -> None:
         """Let the edition take effect for which this peer has divided its shards."""

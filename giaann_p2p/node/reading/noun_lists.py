@@ -8,13 +8,15 @@ rows that are read then are compared like any others.
 """
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
+from functools import partial
 
 from giaann_p2p.errors import MessageError, PeerError, UsageError
 from giaann_p2p.model.rows import Answer, noun_rows
 from giaann_p2p.net.errors import Unreachable
 from giaann_p2p.net.transport import Transport
+from giaann_p2p.node.members.gate import Heard
 from giaann_p2p.store.layout import Layout
 from giaann_p2p.swarm.members.peers_view import PeersView
 from giaann_p2p.swarm.wire.identity import Peer
@@ -38,8 +40,15 @@ _MOST = 1 << 21
 class FrequentNouns:
     """The most frequent nouns of a swarm, for all prompts of a peer."""
 
-    def __init__(self, transport: Transport, others: PeersView, clock: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        transport: Transport,
+        others: PeersView,
+        clock: Callable[[], float],
+        heard: Heard,
+    ) -> None:
         self._transport, self._others, self._clock = transport, others, clock
+        self._heard = heard
         self._turn = asyncio.Lock()
         self._kept: Answer = []
         self._most, self._listed = 0, float("-inf")
@@ -65,7 +74,8 @@ class FrequentNouns:
 
         async def listed(shard: int) -> None:
             async with turns:
-                found = await self._of_shard(shard, number, layout)
+                asks = not self._is_past(layout)
+                found = await self._of_shard(shard, number, layout) if asks else None
                 while found is None and time() < until and not self._is_past(layout):
                     await asyncio.sleep(_AGAIN)
                     found = await self._of_shard(shard, number, layout)
@@ -95,7 +105,7 @@ class FrequentNouns:
 
     async def _of_shard(self, shard: int, number: int, layout: Layout) -> dict[str, int] | None:
         peers = self._peers(shard)
-        return await nouns_of(self._transport, peers, shard, layout, frequent=number)
+        return await nouns_of(self._transport, peers, shard, layout, self._heard, frequent=number)
 
     def _peers(self, shard: int) -> list[Peer]:
         """Return the peers that serve a shard; those that failed to answer lately come last."""
@@ -105,17 +115,23 @@ class FrequentNouns:
 
 
 async def nouns_of(
-    transport: Transport, peers: Iterable[Peer], shard: int, layout: Layout, frequent: int = 0
+    transport: Transport,
+    peers: Iterable[Peer],
+    shard: int,
+    layout: Layout,
+    heard: Heard,
+    frequent: int = 0,
 ) -> dict[str, int] | None:
     """Return the nouns of a layout's shard with their counts; None if none of the peers lists them.
 
-    With `frequent`, these are only so many of the most frequent.
+    `heard` receives all answers. With `frequent`, these are only so many of the most frequent.
     """
     for peer in peers:
+        page = partial(_page, transport, peer, layout, heard)
         try:
             if frequent:
-                return await _page(transport, peer, AskNouns(shard, frequent=frequent), layout)
-            return await _listed_by(transport, peer, shard, layout)
+                return await page(AskNouns(shard, frequent=frequent))
+            return await _listed(page, shard, layout)
         except PeerError:
             continue
         except UsageError:  # the transport was closed meanwhile
@@ -123,13 +139,13 @@ async def nouns_of(
     return None
 
 
-async def _listed_by(
-    transport: Transport, peer: Peer, shard: int, layout: Layout
+async def _listed(
+    ask: Callable[[AskNouns], Awaitable[dict[str, int]]], shard: int, layout: Layout
 ) -> dict[str, int]:
     """Ask one peer for a shard's nouns, page by page; PeerError if it does not send them."""
     found, after = dict[str, int](), ""
     for _ in range(max(1, _MOST // MOST_NOUNS // layout.shards)):
-        page = await _page(transport, peer, AskNouns(shard, after), layout)
+        page = await ask(AskNouns(shard, after))
         if not page:
             break
         found |= page
@@ -138,7 +154,7 @@ async def _listed_by(
 
 
 async def _page(
-    transport: Transport, peer: Peer, question: AskNouns, layout: Layout
+    transport: Transport, peer: Peer, layout: Layout, heard: Heard, question: AskNouns
 ) -> dict[str, int]:
     """Ask a peer for a page of nouns; PeerError if it does not send one that was asked for.
 
@@ -146,6 +162,7 @@ async def _page(
     """
     data = encode(question, layout.doublings)
     answer = decode(await transport.call(peer, data, timeout=_WITHIN))
+    heard(answer)
     if not isinstance(answer, Nouns):
         raise MessageError(answer.reason if isinstance(answer, Refusal) else "unexpected answer")
     names = answer.names

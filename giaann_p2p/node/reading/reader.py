@@ -15,6 +15,7 @@ from giaann_p2p.model.rows import Answer, Neuron, Question
 from giaann_p2p.net.errors import Unreachable
 from giaann_p2p.net.transport import Transport
 from giaann_p2p.node.calls import Calls, fail
+from giaann_p2p.node.members.gate import Heard
 from giaann_p2p.node.reading.noun_lists import FrequentNouns
 from giaann_p2p.store.codec.parcel import Limits
 from giaann_p2p.swarm.members.peers_view import PeersView
@@ -52,12 +53,13 @@ class RowReader:
         verify: Verify = NOTHING,
         log: logging.Logger | None = None,
         on_lie: Callable[[Lied], None] = lambda _: None,
+        heard: Heard = lambda _: None,
     ) -> None:
         spec = manifest.spec
         limits = Limits(spec.branches, spec.segments, _MOST, _MOST, _MOST)
         self._clock, self._patience = clock, patience
         self.calls = Calls(transport, lambda: others.rules, self._failed)
-        self.nouns = FrequentNouns(transport, others, clock)
+        self.nouns = FrequentNouns(transport, others, clock, heard)
         """The most frequent nouns; no row has them."""
         self.lies = 0
         """Number of times that a peer was found to return wrong rows."""

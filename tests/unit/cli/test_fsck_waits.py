@@ -51,12 +51,10 @@ class Swarm:
         self.place = SimpleNamespace(transport=None)
         self.manifest = None
         self.around = SimpleNamespace(rules=Rules(4, 5))
+        self.gate = SimpleNamespace(hear=lambda answer: None)
         self._reports = reports
 
     async def join_dht(self) -> None:
-        pass
-
-    def heard(self, answer: object) -> None:
         pass
 
     def storage_peers(self) -> list[Peer]:
@@ -68,7 +66,7 @@ class Swarm:
     async def checked(
         self, _: object, rules: Rules, *__: object, losses: object, heard: object
     ) -> Report:
-        assert (losses, rules.replicas, heard) == (NONE, 5, self.heard)
+        assert (losses, rules.replicas, heard) == (NONE, 5, self.gate.hear)
         self.asked += 1
         return self._reports[min(self.asked, len(self._reports)) - 1]
 

@@ -188,7 +188,7 @@ def test_peers_are_asked_again_when_they_say_that_shards_have_doubled() -> None:
             if answer == edition:
                 session.around.rules = doubled
 
-        session.heard = heard
+        session.gate = SimpleNamespace(hear=heard)
         found = await checked_now(session)  # type: ignore[arg-type]
         assert (found.silent, found.rows) == ([], 2 * 2 * COUNT)
 

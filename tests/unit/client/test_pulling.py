@@ -143,7 +143,7 @@ def visiting(*peers: Owner, manifest: Manifest = MANIFEST) -> Session:
         if answer == EditionIs(NEWER):
             session.around.rules = DOUBLED
 
-    session.heard = heard
+    session.gate = SimpleNamespace(hear=heard)
     return cast(Session, session)
 
 

@@ -36,8 +36,7 @@ def session_of(client: Client) -> Session:
         manifest=MANIFEST,
         around=client.lookout.view,
         place=SimpleNamespace(transport=client.transport),
-        gate=SimpleNamespace(admission=Admission(MANIFEST)),
-        heard=lambda answer: None,
+        gate=SimpleNamespace(admission=Admission(MANIFEST), hear=lambda answer: None),
         now=client.clock(),
     )
     return cast(Session, found)

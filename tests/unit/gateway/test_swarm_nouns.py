@@ -35,6 +35,7 @@ def session(*peers: Callable[[AskNouns], Message]) -> Session:
     found = SimpleNamespace(
         around=SimpleNamespace(ready=lambda _shard, _now: list(known), rules=Rules(SHARDS)),
         place=SimpleNamespace(transport=SimpleNamespace(call=call)),
+        gate=SimpleNamespace(hear=lambda answer: None),
         now=0.0,
     )
     return cast(Session, found)
@@ -216,6 +217,26 @@ def test_shards_are_listed_anew_when_their_number_has_doubled() -> None:
         swarm.double()
         swarm.double()
         assert ((await found()).of, (await found()).note) == (16 * SHARDS, "")
+
+    run(main())
+
+
+def test_shards_are_listed_at_once_as_a_peer_counts_them_that_knows_of_more() -> None:
+    async def main() -> None:
+        swarm, heard = Doubling(), list[Message]()
+        swarm.doublings = 2  # which is news here
+
+        def hear(answer: Message) -> None:
+            if isinstance(answer, EditionIs):
+                heard.append(answer)
+                swarm.session.around.rules = Rules(  # type: ignore[misc]
+                    swarm.shards, founding_shards=SHARDS
+                )
+
+        swarm.session.gate.hear = hear  # type: ignore[method-assign]
+        found = await SwarmNouns().search(swarm.session, "bee", 99)
+        assert (found.of, found.note) == (2 * 4 * SHARDS, "")
+        assert heard
 
     run(main())
 

@@ -211,6 +211,15 @@ def test_a_peer_without_shards_counts_more_of_them_at_once() -> None:
     assert one.rules().shards == 2 * CLOSED.layout.shards
 
 
+def test_an_edition_in_place_of_an_answer_is_learned_unless_it_is_forged() -> None:
+    one, _, _ = gate()
+    one.hear(EditionIs(doubled(3)))
+    assert one.rules().edition == 3
+    for answer in (EditionIs(b""), EditionIs(doubled(2)), EditionIs(b"forged"), AskEdition(0)):
+        one.hear(answer)
+    assert one.rules().edition == 3
+
+
 def test_an_edition_with_more_shards_that_cannot_be_kept_is_refused() -> None:
     def full(data: bytes) -> None:
         raise DiskError("the disk is full")

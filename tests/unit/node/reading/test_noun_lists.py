@@ -58,7 +58,14 @@ class Swarm:
             cast(Transport, self.transport),
             cast(PeersView, self.others),
             lambda: 0.0,
+            self._heard,
         )
+        self.newer: Rules | None = None
+        """By the edition that peers send, if any."""
+
+    def _heard(self, answer: Message) -> None:
+        if isinstance(answer, EditionIs) and self.newer:
+            self.others.rules = self.newer
 
     async def _call(self, peer: Peer, body: bytes, *, timeout: float) -> bytes:  # noqa: ASYNC109
         question = decode(body)
@@ -104,6 +111,28 @@ def test_they_are_listed_anew_if_the_shards_double_meanwhile() -> None:
     assert found == [("bee0", 9), ("bee1", 8), ("bee2", 7), ("bee3", 6)]
     assert sorted(listed) == [(0, 0), (1, 0), (1, 1), (1, 2), (1, 3)]
     assert refused == 1
+
+
+def test_they_are_listed_at_once_as_a_peer_counts_shards_that_knows_of_more() -> None:
+    shards, swarm, refused = 64, Swarm(honest), 0
+    swarm.others.rules = Rules(shards)
+
+    async def call(_peer: Peer, body: bytes, *, timeout: float) -> bytes:  # noqa: ASYNC109
+        nonlocal refused
+        await asyncio.sleep(0.01)
+        if not doublings_of(body):
+            refused += 1
+            return encode(EditionIs(b"of another number of shards"))
+        return encode(Nouns(["bee"], [1]))
+
+    async def main() -> None:
+        begun = asyncio.get_running_loop().time()
+        assert await swarm.most(9) == [("bee", 1)]
+        assert asyncio.get_running_loop().time() - begun < noun_lists._AGAIN  # by a virtual clock
+
+    swarm.transport.call, swarm.newer = call, Rules(2 * shards, founding_shards=shards)
+    run(main())
+    assert refused == noun_lists._AT_ONCE
 
 
 def test_they_are_asked_for_again_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
