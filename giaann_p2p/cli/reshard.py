@@ -3,7 +3,7 @@
 import asyncio
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -167,7 +167,10 @@ class _Reshard:
             "largest_shard": {"before": plan.before.largest, "after": plan.after.largest},
             "copied": plan.gained,
             "bytes": plan.nbytes,
-            "full": {name_of(one.peer): round(one.share, 3) for one in plan.filled},
+            "full": {name_of(one.peer): round(one.share, 3) for one in plan.filled if one.stays},
+            "full_meanwhile": {
+                name_of(one.peer): round(one.peak, 3) for one in plan.filled if not one.stays
+            },
         }
 
 
@@ -199,12 +202,20 @@ def _shown(before: "Rules", after: "Rules", plan: "ReshardPlan") -> Iterator[str
             f"peers would fetch {plan.gained:,} replicas of shards, about "
             f"{readable_bytes(plan.nbytes)} in memory; less on the wire"
         )
-    if plan.filled:
-        some = ", ".join(
-            f"{name_of(one.peer)} at {one.share:.0%}" for one in plan.filled[:_MOST_NAMED]
-        )
-        more = len(plan.filled) - _MOST_NAMED
-        yield f"little room is left then: {some}" + (f" and {more} more" if more > 0 else "")
+    if full := [f"{name_of(one.peer)} at {one.share:.0%}" for one in plan.filled if one.stays]:
+        yield f"little room is left then: {_some(full)}"
+    brief = [
+        f"{name_of(one.peer)} at {one.peak:.0%}, {one.share:.0%} then"
+        for one in plan.filled
+        if not one.stays
+    ]
+    if brief:
+        yield f"little room is left until other peers have what these hand over: {_some(brief)}"
+
+
+def _some(peers: Sequence[str]) -> str:
+    more = len(peers) - _MOST_NAMED
+    return "; ".join(peers[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
 def _now_and_then(sizes: tuple[int, int]) -> str:

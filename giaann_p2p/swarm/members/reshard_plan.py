@@ -19,11 +19,19 @@ _FULL = 0.9
 
 
 class Filled(NamedTuple):
-    """A peer that would have little room left."""
+    """A peer that would have little room left, at the end or for a while."""
 
     peer: Peer
     share: float
-    """The share of its capacity that it would use."""
+    """The share of its capacity that it would use at the end."""
+    peak: float
+    """The share of its capacity that it would use with what it has yet to hand over: a peer keeps
+    the shards that it loses until their owners have them."""
+
+    @property
+    def stays(self) -> bool:
+        """Whether it would still have little room left at the end."""
+        return self.share > _FULL
 
 
 class ShardSizes(NamedTuple):
@@ -41,7 +49,7 @@ class ReshardPlan(NamedTuple):
     nbytes: int
     """Bytes of memory that the further replicas would take at all peers together."""
     filled: Sequence[Filled]
-    """The peers that would have little room left, fullest first."""
+    """The peers that would have little room left, the fullest at the end first."""
     before: ShardSizes
     after: ShardSizes
 
@@ -59,7 +67,8 @@ def plan_of(before: Placement, after: Placement, found: Overview) -> ReshardPlan
         nbytes += more
         one = seen.get(peer)
         if one is not None and one.capacity and one.used + more > _FULL * one.capacity:
-            filled.append(Filled(peer, (one.used + more) / one.capacity))
+            peak, less = one.used + more, float(then[moved.loses].sum())
+            filled.append(Filled(peer, max(0.0, peak - less) / one.capacity, peak / one.capacity))
     filled.sort(key=lambda one: (-one.share, one.peer))
     return ReshardPlan(gained, int(nbytes), filled, _summed_up(sizes), _summed_up(then))
 

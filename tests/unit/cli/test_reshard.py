@@ -18,6 +18,7 @@ from giaann_p2p.net.hive.key_file import open_key_file
 from giaann_p2p.node.members.membership import TokenIssuer
 from giaann_p2p.swarm.members.overview import Overview, overview
 from giaann_p2p.swarm.members.placement import Placement
+from giaann_p2p.swarm.members.reshard_plan import Filled, ReshardPlan, ShardSizes
 from giaann_p2p.swarm.wire.edition import Edition, Editions
 from giaann_p2p.swarm.wire.identity import name_of
 from giaann_p2p.swarm.wire.link import Link
@@ -189,6 +190,26 @@ def test_peers_that_would_have_little_room_are_named(
     assert (told["edition"], told["peers"], told["told"]) == (0, 0, 0)
     run(folder, dry_run=True)
     assert "little room is left then: " + name_of(ONE.peer) in capsys.readouterr().out
+
+
+def test_peers_that_have_little_room_for_a_while_or_for_good_are_named_apart(
+    folder: Path, swarm: Swarm, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    filled = [Filled(ONE.peer, 0.95, 0.99)] * 6 + [Filled(TWO.peer, 0.6, 0.921)]
+    plan = ReshardPlan(0, 0, filled, ShardSizes(1, 1), ShardSizes(1, 1))
+    monkeypatch.setattr(command, "_planned", lambda *_: plan)
+    run(folder, dry_run=True)
+    assert capsys.readouterr().out.splitlines()[1:] == [
+        "little room is left then: "
+        + "; ".join(4 * [f"{name_of(ONE.peer)} at 95%"])
+        + " and 2 more",
+        "little room is left until other peers have what these hand over: "
+        f"{name_of(TWO.peer)} at 92%, 60% then",
+    ]
+    run(folder, dry_run=True, as_json=True)
+    told = json.loads(capsys.readouterr().out)
+    assert told["full"] == {name_of(ONE.peer): 0.95}
+    assert told["full_meanwhile"] == {name_of(TWO.peer): 0.921}
 
 
 def test_an_edition_that_the_swarm_has_and_the_folder_lacks_is_kept_first(
