@@ -11,14 +11,16 @@ import typer
 from giaann_p2p.cli.link_option import Join, Json
 from giaann_p2p.cli.token import GiversFolder
 from giaann_p2p.errors import UsageError
+from giaann_p2p.store.undisturbed import undisturbed
 from giaann_p2p.swarm.wire.identity import name_of
-from giaann_p2p.terminal import FAILED, say, say_json
+from giaann_p2p.terminal import FAILED, complain, say, say_json
 from giaann_p2p.units import readable_bytes
 
 if TYPE_CHECKING:
     from giaann_p2p.client.session import Session
     from giaann_p2p.node.members.membership import TokenIssuer
     from giaann_p2p.swarm.members.reshard_plan import ReshardPlan
+    from giaann_p2p.swarm.wire.edition import Edition
     from giaann_p2p.swarm.wire.identity import Peer
     from giaann_p2p.swarm.wire.manifest import Rules
 
@@ -76,7 +78,11 @@ def reshard(
     from giaann_p2p.node.members.membership import TokenIssuer
 
     run = _Reshard(TokenIssuer(data_dir), replicas, chunk, shards, as_json=as_json)
-    asyncio.run(run.carry_out(join, dry_run=dry_run, asks=not yes))
+    try:
+        asyncio.run(run.carry_out(join, dry_run=dry_run, asks=not yes))
+    except KeyboardInterrupt:
+        complain(run.progress)
+        raise
 
 
 class _Reshard:
@@ -87,6 +93,17 @@ class _Reshard:
     ) -> None:
         self._giver, self._as_json = giver, as_json
         self._wanted = replicas, chunk, shards
+        self._is_signed = False  # whether the newest edition, new or not, is signed and saved
+
+    @property
+    def progress(self) -> str:
+        """What an interrupted run has done."""
+        if not self._is_signed:
+            return "nothing was signed, and the swarm's rules are as before"
+        return (
+            f"edition {self._giver.editions.number} is signed, but some peers may not have been "
+            "told; the same command sends it again"
+        )
 
     async def carry_out(self, join: str, *, dry_run: bool, asks: bool) -> None:
         """Show the plan, ask, sign and send the edition; typer.Exit if no peer was reached."""
@@ -107,15 +124,21 @@ class _Reshard:
                 self._say(line)
             heard = peers = 0
             if not dry_run:
-                if edition is not None:
-                    if asks:
-                        await asyncio.to_thread(_ask)
-                    self._giver.membership.keep_edition(edition.to_bytes())
+                if edition is not None and asks:
+                    await _ask()
+                self._sign(edition)
                 heard, peers = await self._send(session)
         if self._as_json:
             say_json(self._told(before, after, plan) | {"peers": peers, "told": heard})
         if not dry_run and not heard:
             raise typer.Exit(FAILED)
+
+    def _sign(self, edition: "Edition | None") -> None:
+        """Save the edition, if it is new: that makes it one that the founder has signed."""
+        with undisturbed():  # so that it is known after Ctrl-C whether this was done
+            if edition is not None:
+                self._giver.membership.keep_edition(edition.to_bytes())
+            self._is_signed = True
 
     def _shows(self, session: "Peer") -> bytes:
         return self._giver.shown(session, int(time.time()) + _SESSION)
@@ -223,8 +246,19 @@ def _now_and_then(sizes: tuple[int, int]) -> str:
     return f"{readable_bytes(now)} now, {readable_bytes(then)} then"
 
 
-def _ask() -> None:
-    """Ask whether to go on; typer.Abort if not, UsageError if there is nobody to ask."""
+async def _ask() -> None:
+    """Ask whether to go on; typer.Abort if not, UsageError if there is nobody to ask.
+
+    No thread reads the answer: after Ctrl-C, it would still wait for it, and the command for it.
+    """
     if not sys.stdin.isatty():
         raise UsageError("this cannot be taken back: give --yes to go on, or --dry-run to look")
-    typer.confirm("This cannot be taken back. Go on?", abort=True, err=True)
+    typer.echo("This cannot be taken back. Go on? [y/N]: ", nl=False, err=True)
+    loop, is_typed = asyncio.get_running_loop(), asyncio.Event()
+    loop.add_reader(sys.stdin, is_typed.set)
+    try:
+        await is_typed.wait()
+    finally:
+        loop.remove_reader(sys.stdin)
+    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+        raise typer.Abort

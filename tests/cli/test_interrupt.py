@@ -4,6 +4,7 @@ import os
 import pty
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -76,6 +77,40 @@ def test_ctrl_c_ends_at_once_what_waits_for_its_input(tmp_path: Path) -> None:
     os.close(writing)
     assert (code, out) == (130, "")
     assert "giaann: interrupted" in err
+
+
+ASKING = """
+import asyncio
+from giaann_p2p.cli.reshard import _ask
+from giaann_p2p.terminal import ctrl_c_told
+with ctrl_c_told():
+    asyncio.run(_ask())
+"""
+
+
+def test_ctrl_c_ends_at_once_what_waits_for_an_answer() -> None:
+    """A thread that read the answer would be waited for."""
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        ["setsid", "--ctty", sys.executable, "-c", ASKING],
+        stdin=theirs,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    os.close(theirs)
+    assert process.stderr is not None
+    seen = ""
+    while "Go on?" not in seen:
+        seen += (more := process.stderr.read(1))
+        assert more
+    os.write(ours, b"\x03")
+    try:
+        _, seen = process.communicate(timeout=60)
+    finally:
+        process.kill()
+        os.close(ours)
+    assert process.returncode == -signal.SIGINT  # as no command of typer's catches it here
+    assert "giaann: interrupted" in seen
 
 
 def test_a_worker_that_dies_is_told_and_what_was_learned_is_kept(tmp_path: Path) -> None:

@@ -1,6 +1,9 @@
 """`giaann reshard`: the plan that the founder sees, and the edition that peers receive."""
 
 import json
+import os
+import pty
+import signal
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -15,7 +18,7 @@ from giaann_p2p.cli.reshard import reshard
 from giaann_p2p.client import revoking, session
 from giaann_p2p.errors import EditionError, TokenError, UsageError
 from giaann_p2p.net.hive.key_file import open_key_file
-from giaann_p2p.node.members.membership import TokenIssuer
+from giaann_p2p.node.members.membership import Membership, TokenIssuer
 from giaann_p2p.swarm.members.overview import Overview, overview
 from giaann_p2p.swarm.members.placement import Placement
 from giaann_p2p.swarm.members.reshard_plan import Filled, ReshardPlan, ShardSizes
@@ -24,6 +27,7 @@ from giaann_p2p.swarm.wire.identity import name_of
 from giaann_p2p.swarm.wire.link import Link
 from giaann_p2p.swarm.wire.manifest import Manifest
 from giaann_p2p.swarm.wire.member_messages import EditionIs
+from giaann_p2p.terminal import ctrl_c_told
 from tests.helpers_swarm import LAYOUT, SHARDS
 from tests.unit.swarm.members.test_peers_view import NOW, ONE, THREE, TWO, Seeing, record
 
@@ -271,22 +275,80 @@ def test_it_fails_if_nobody_was_reached(folder: Path, swarm: Swarm) -> None:
         run(folder)
 
 
-@pytest.mark.parametrize("answer", [True, False])
+@pytest.mark.parametrize(
+    ("typed", "goes_on"),
+    [(b"y\n", True), (b" YES\n", True), (b"n\n", False), (b"\n", False), (b"\x04", False)],
+)
 def test_it_asks_first(
-    folder: Path, swarm: Swarm, monkeypatch: pytest.MonkeyPatch, answer: bool
+    folder: Path, swarm: Swarm, monkeypatch: pytest.MonkeyPatch, typed: bytes, goes_on: bool
 ) -> None:
-    with pytest.raises(UsageError, match="give --yes to go on"):  # a test has no terminal
-        run(folder, yes=False)
-
-    def confirm(text: str, *, abort: bool, err: bool) -> None:
-        if not answer and abort:
-            raise typer.Abort
-
-    monkeypatch.setattr(command.sys, "stdin", SimpleNamespace(isatty=lambda: True))
-    monkeypatch.setattr(command.typer, "confirm", confirm)
-    if answer:
-        run(folder, yes=False)
-    else:
-        with pytest.raises(typer.Abort):
+    ours, theirs = pty.openpty()
+    os.write(ours, typed)
+    with os.fdopen(theirs) as terminal:
+        monkeypatch.setattr(command.sys, "stdin", terminal)
+        if goes_on:
             run(folder, yes=False)
-    assert len(swarm.sent) == TokenIssuer(folder).editions.number == answer
+        else:
+            with pytest.raises(typer.Abort):
+                run(folder, yes=False)
+    os.close(ours)
+    assert len(swarm.sent) == TokenIssuer(folder).editions.number == goes_on
+
+
+def test_it_goes_on_without_a_terminal_only_if_told(folder: Path, swarm: Swarm) -> None:
+    with pytest.raises(UsageError, match="give --yes to go on"):
+        run(folder, yes=False)
+    assert (swarm.sent, TokenIssuer(folder).editions.number) == ([], 0)
+
+
+def interrupt(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
+def test_ctrl_c_before_it_has_signed_says_so(
+    folder: Path, swarm: Swarm, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(command, "_planned", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        run(folder)
+    assert capsys.readouterr().err == (
+        "giaann: nothing was signed, and the swarm's rules are as before\n"
+    )
+    assert TokenIssuer(folder).editions.number == 0
+
+
+@pytest.mark.parametrize("replicas", [3, 0], ids=["first", "again"])
+def test_ctrl_c_after_it_has_signed_says_so(
+    folder: Path,
+    swarm: Swarm,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    replicas: int,
+) -> None:
+    if not replicas:
+        run(folder)
+    monkeypatch.setattr(revoking, "spread", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        run(folder, replicas)
+    assert capsys.readouterr().err == (
+        "giaann: edition 1 is signed, but some peers may not have been told; the same command sends"
+        " it again\n"
+    )
+    assert TokenIssuer(folder).editions.number == 1
+
+
+def test_ctrl_c_while_it_signs_does_not_leave_that_open(
+    folder: Path, swarm: Swarm, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keep = Membership.keep_edition
+
+    def pressed(membership: Membership, edition: bytes) -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+        keep(membership, edition)
+
+    monkeypatch.setattr(Membership, "keep_edition", pressed)
+    with pytest.raises(KeyboardInterrupt), ctrl_c_told():
+        run(folder)
+    assert "edition 1 is signed" in capsys.readouterr().err
+    assert TokenIssuer(folder).editions.number == 1
+    assert swarm.sent == []
