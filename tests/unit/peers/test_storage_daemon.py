@@ -1,15 +1,22 @@
 """What a storage peer is told on the command line reaches its store."""
 
+import asyncio
 import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import typer
 from typer.testing import CliRunner
 
 from giaann_p2p.errors import UsageError
+from giaann_p2p.store.store import Store
+from giaann_p2p.swarm.wire.manifest import Rules
 from peers.command import command
 from peers.folder import Folder
+from peers.storage import daemon
 from peers.storage.daemon import renew, store_of
 from peers.storage.options import StorageOptions
 from tests.unit.node.helpers import ALL, JOB, MANIFEST, lesson
@@ -113,3 +120,33 @@ def test_a_shard_that_is_only_cold_is_renewed_as_well(
 def test_what_is_no_shards_number_is_told(wrong: str) -> None:
     with pytest.raises(UsageError, match="renew must be numbers of shards, such as 3,17"):
         StorageOptions(join="x", renew=wrong)
+
+
+def test_shards_are_divided_at_the_start_before_some_are_renewed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever names shards goes by the edition that counts now."""
+    first = MANIFEST.layout.shards
+    rules = Rules(2 * first, founding_shards=first)
+    with Folder(tmp_path) as folder, store_of(told(), folder, MANIFEST) as store:
+        store.hold([3, 5])
+    served = list[list[int]]()
+
+    @asynccontextmanager
+    async def context(*_: object) -> AsyncIterator[SimpleNamespace]:
+        yield SimpleNamespace(gate=SimpleNamespace(rules=lambda: rules))
+
+    async def run(node: Store, *_: object) -> int:
+        served.append(node.shards.tolist())
+        return 0
+
+    @asynccontextmanager
+    async def joined(*_: object) -> AsyncIterator[SimpleNamespace]:
+        with Folder(tmp_path) as folder:
+            yield SimpleNamespace(folder=folder, manifest=MANIFEST, context=context, run=run)
+
+    monkeypatch.setattr(daemon, "joined", joined)
+    monkeypatch.setattr(daemon, "StorageNode", lambda context, store, **_: store)
+    monkeypatch.setattr(daemon, "_departure", lambda *_: None)
+    assert asyncio.run(daemon.serve(told("--renew", f"3,{5 + first}"))) == 0
+    assert served == [[5, 3 + first]]
