@@ -31,6 +31,7 @@ from giaann_p2p.errors import MessageError
 from giaann_p2p.store.applied import Applied
 from giaann_p2p.swarm.members.liar_backoff import LONGEST_BACKOFF, LiarBackoff
 from giaann_p2p.swarm.replication.shard_fingerprint import (
+    MOST_WEIGHED,
     ShardFingerprint,
     ShardFingerprints,
     proof_of,
@@ -43,8 +44,10 @@ from giaann_p2p.swarm.wire.messages import SALT_BYTES, AskProof, Proof, Refusal
 from giaann_p2p.swarm.wire.replica import ReplicaState
 from giaann_p2p.swarm.wire.shardset import packed, unpacked
 
-AT_ONCE = 64
-"""Maximum number of shards on trial at the same time."""
+AT_ONCE, SMALL_AT_ONCE = 64, 1024
+"""Maximum number of shards on trial at the same time, and of small ones: those are small that can
+be fingerprinted in one go. Otherwise, whenever shards are doubled, a peer would take twice as long
+to hand over the same content."""
 TRIAL = 60.0
 """Duration of a shard's trial in seconds; proofs are valid only until it ends. Longer: an owner
 that is restarted or stopped meanwhile has time to come back and give its proof. Shorter: rows that
@@ -105,7 +108,7 @@ class HandoverProof:
         self.shown_so_far = 0
         """Number of correct proofs received so far."""
         self._settings, self._replicas = shared.settings, shared.replicas
-        self._others, self._secret = shared.others, shared.secret
+        self._others, self._held, self._secret = shared.others, shared.held, shared.secret
         self._pending_calls, self._weighing = shared.calls, shared.weighings
         self._trials: dict[int, _Trial] = {}  # by shard, the oldest first
         self._batches, self._next_batch = 0, -inf
@@ -182,13 +185,20 @@ class HandoverProof:
         """Put more shards on trial, those first whose owners report most."""
         ready = [n for n, one in spare.items() if one.may_begin and self._may_try(n, one, now)]
         ready.sort(key=lambda shard: -len(spare[shard].covering))
-        if not (chosen := ready[: AT_ONCE - len(self._trials)]):
+        if not (chosen := ready[: self._room_for(ready)]):
             return
         self._batches += 1
         self._next_batch = now + BATCH_EVERY
         data = self._batches.to_bytes(8, "little") + repr(now).encode()
         salt = hashlib.blake2b(data, digest_size=SALT_BYTES, key=self._secret).digest()
         self._trials.update({shard: _Trial(salt, now, spare[shard]) for shard in chosen})
+
+    def _room_for(self, shards: Sequence[int]) -> int:
+        """Return how many of some shards may be on trial beside those that are already."""
+        there = len(self._trials)
+        sizes = np.cumsum([self._held.size_of(shard) for shard in [*self._trials, *shards]])
+        small = int(np.searchsorted(sizes, MOST_WEIGHED, side="right"))
+        return max(0, max(AT_ONCE, min(small, SMALL_AT_ONCE)) - there)
 
     def _may_try(self, shard: int, spare: Spare, now: float) -> bool:
         if shard in self._trials or (shard in self._rests and self._rests[shard].holds(now)):

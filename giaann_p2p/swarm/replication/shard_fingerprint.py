@@ -20,7 +20,7 @@ from giaann_p2p.store.update import Update
 from giaann_p2p.swarm.wire.identity import Peer
 
 PROOF_BYTES = 32
-_MOST_WEIGHED = 1 << 20
+MOST_WEIGHED = 1 << 20
 """Number of connections fingerprinted in one go before it is cut short; takes about a second."""
 _MOST_DELTAS = 128
 """Maximum number of deltas unpacked for one answer."""
@@ -50,7 +50,7 @@ def weighed(store: Store, shards: Iterable[int], salt: bytes) -> dict[int, Shard
     """Fingerprint some shards as they are now: in order, as many as do not take too long."""
     found, size = dict[int, ShardFingerprint](), 0
     for shard in shards:
-        if size > _MOST_WEIGHED:
+        if size > MOST_WEIGHED:
             break
         held = store.content(shard)
         if len(held.shards):
@@ -72,7 +72,7 @@ def proofs(
     for shard in shards:
         past = _past(store, shard, chunks, salt)
         needed = deltas | past.deltas if past else deltas
-        if pasts and (work > _MOST_WEIGHED or len(needed) > _MOST_DELTAS):
+        if pasts and (work > MOST_WEIGHED or len(needed) > _MOST_DELTAS):
             break
         pasts[shard], deltas = past, needed
         work += past.work if past else 0

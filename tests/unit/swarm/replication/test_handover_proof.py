@@ -179,12 +179,36 @@ def test_each_trial_has_a_salt_that_only_its_peer_can_foresee() -> None:
 
 def test_so_many_shards_are_on_trial_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "AT_ONCE", 3)
+    monkeypatch.setattr(module, "MOST_WEIGHED", 0)
     one = Trier(1)
+    monkeypatch.setattr(one.store, "size_of", lambda shard: 1)
     one.late = {0, 1}
     one.due(NOW)
     assert one.weighings[0].shards.tolist() == [2, 3]  # those first that may go soonest
     assert not one.handover.fetches(0)
     assert one.handover.fetches(1)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "connections", "most", "count"),
+    [
+        ((10, 10, 10, 10), 30, 9, 3),
+        ((10, 10, 10, 10), 39, 9, 3),
+        ((10, 10, 10, 10), 99, 2, 2),
+        ((30, 1, 1, 1), 30, 9, 1),
+    ],
+)
+def test_more_small_shards_are_on_trial_at_once(
+    monkeypatch: pytest.MonkeyPatch, sizes: list[int], connections: int, most: int, count: int
+) -> None:
+    monkeypatch.setattr(module, "AT_ONCE", 1)
+    monkeypatch.setattr(module, "SMALL_AT_ONCE", most)
+    monkeypatch.setattr(module, "MOST_WEIGHED", connections)
+    one = Trier(1)
+    monkeypatch.setattr(one.store, "size_of", sizes.__getitem__)
+    for now in (NOW, NOW + BATCH_EVERY):  # those on trial count, too
+        one.due(now)
+        assert sum(map(one.handover.fetches, ALL)) == SHARDS - count
 
 
 def test_shards_with_other_chunks_are_asked_for_one_after_the_other() -> None:

@@ -33,7 +33,7 @@ def test_shards_are_weighed_as_they_are_now(monkeypatch: pytest.MonkeyPatch) -> 
     assert all(weight.chunks == applied(4, 5) for weight in found.values())
     assert np.array_equal(found[SHARD].print, of(4, 5))
     first = held.content(0).delta.connections
-    monkeypatch.setattr(shard_fingerprint, "_MOST_WEIGHED", first - 1)
+    monkeypatch.setattr(shard_fingerprint, "MOST_WEIGHED", first - 1)
     assert list(weighed(held, [0, 1, 2, 3], SALT)) == [0]
 
 
@@ -113,7 +113,7 @@ def test_only_so_much_is_shown_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever asks for a lot keeps a thread for no longer than that."""
     held = store(chunks=[4, 5])
     assert len(proofs(held, range(4), applied(4, 5), SALT, A)) == 4
-    monkeypatch.setattr(shard_fingerprint, "_MOST_WEIGHED", 2 * held.content(0).delta.connections)
+    monkeypatch.setattr(shard_fingerprint, "MOST_WEIGHED", 2 * held.content(0).delta.connections)
     assert 1 <= len(proofs(held, range(4), applied(4, 5), SALT, A)) < 4
     monkeypatch.undo()
     held = store(chunks=range(4, 9))
