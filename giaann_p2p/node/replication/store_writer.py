@@ -3,6 +3,7 @@
 1. Adjacent updates in the queue are made durable as one group, and so are whole shards: many share
    one wait for the disk. If a group fails, each change is retried alone, so that each gets its own
    success or error. Data is unpacked in the thread, too, because that is too slow for the loop.
+   Adjacent cold copies are written one after the other, but a few in one visit to the thread.
 2. A change that holds, drops or divides shards is retried until it succeeds, because later
    decisions build on it.
 3. The queue is bounded (see `fullness`). The time that the queue will take is estimated from recent
@@ -64,6 +65,9 @@ OnStored = Callable[[int, GiaannError | None], None]
 Wanted = Callable[[], bool]
 """A function that returns whether the sender of an update still waits for it."""
 TOO_LATE = f"{BUSY}: this update has waited too long for the disk; push it again later"
+_COOLED_AT_ONCE = 16
+"""Maximum number of cold copies written as one group. More: less time between two copies, when a
+peer leaves that has many small shards; less: what waits meanwhile begins earlier."""
 T = TypeVar("T")
 
 
@@ -205,7 +209,10 @@ class StoreWriter:
             self._over(change, StoreError(TOO_LATE))
 
     def _next(self) -> Sequence[Change]:
-        """Take the next group from the queue: adjacent updates or shards, or one other change."""
+        """Take the next group from the queue: adjacent updates, shards or cold copies to write.
+
+        Any other change is alone.
+        """
         first = self._queue.popleft()
         changes, left = [first], self._room(first)
         while left and self._queue and type(self._queue[0]) is type(first):
@@ -216,12 +223,12 @@ class StoreWriter:
         return changes
 
     def _room(self, first: Change) -> int:
-        """Return the room beside a group's first change, in bytes or, for shards, connections."""
+        """Return the room beside a group's first change, by the measure of `_weight`."""
         if isinstance(first, Apply):
             return max(0, self._options.group_bytes - _weight(first))
         if isinstance(first, Adopt):
             return max(0, self._options.group_connections - _weight(first))
-        return 0
+        return _COOLED_AT_ONCE - 1 if isinstance(first, Cool) else 0
 
     async def _done(self) -> bool:
         """Carry out the current group of changes; return whether they have succeeded or failed.
@@ -298,7 +305,8 @@ class StoreWriter:
             if isinstance(first, Note):
                 return [self._tried(partial(self._store.note, first.key, first.value))]
             if isinstance(first, Cool | Thaw | Forget):
-                return [self._moved(first)]
+                some = (one for one in changes if isinstance(one, Cool | Thaw | Forget))
+                return [self._moved(one) for one in some]
             if isinstance(first, Release):
                 return self._released(first)
             if isinstance(first, Withdraw):
@@ -438,7 +446,12 @@ def _or_error(unpack: Callable[[], T]) -> T | GiaannError:
 
 
 def _weight(change: Change) -> int:
-    """Return a change's size within its group: bytes of updates, or connections of shards."""
+    """Return a change's size within its group: bytes of updates, or connections of shards.
+
+    A cold copy that is to be written counts as one.
+    """
+    if isinstance(change, Cool):
+        return 1
     return change.arrived.manifest.connections if isinstance(change, Adopt) else _size(change)
 
 

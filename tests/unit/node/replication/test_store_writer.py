@@ -5,7 +5,7 @@ import errno
 import itertools
 import random
 import threading
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 import pytest
 
-from giaann_p2p.errors import GiaannError, UsageError
+from giaann_p2p.errors import DiskError, GiaannError, UsageError
 from giaann_p2p.net.clock import VirtualLoop
 from giaann_p2p.node.options import Options
 from giaann_p2p.node.replication.holdings import Holdings
@@ -372,6 +372,38 @@ def test_to_hold_and_to_drop_are_tried_until_they_are_done(
     play(story, Store.open(disk, SPEC, LAYOUT))
     assert [record.message for record in caplog.records if "trying again" in record.message]
     assert len(caplog.records) == 2
+
+
+def test_some_cold_copies_are_written_as_one_group(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each has its own outcome; whatever else waits is done in its turn."""
+    groups = list[list[Change]]()
+
+    async def story(desk: Desk) -> None:
+        carry_out, cool = desk.store_writer._carry_out, desk.store.cool
+
+        def carried_out(changes: Sequence[Change]) -> list[GiaannError | None] | None:
+            groups.append(list(changes))
+            return carry_out(changes)
+
+        def cooled(shard: int, now: float) -> None:
+            if shard == 3:
+                raise DiskError("no room")
+            cool(shard, now)
+
+        monkeypatch.setattr(desk.store_writer, "_carry_out", carried_out)
+        monkeypatch.setattr(desk.store, "cool", cooled)
+        cools = [Cool(number, number, 0.0) for number in range(ALL.size)]
+        again = [Cool(100 + number, number, 0.0) for number in range(2)]
+        release = Release([])
+        for change in (Hold(ALL), *cools, *again, release, *again):
+            desk.store_writer.do(change)
+        await desk.store_writer.idle()
+        assert [*map(len, groups)] == [1, 16, 2, 1, 2]
+        assert groups[3] == [release]
+        assert desk.told == dict.fromkeys([*range(16), 100, 101]) | {3: "no room"}
+        assert sorted(desk.store.cold.copies) == [shard for shard in ALL.tolist() if shard != 3]
+
+    play(story, Store.open(FakeDisk(), SPEC, LAYOUT))
 
 
 def test_shards_are_divided_next_and_what_waited_is_void() -> None:
