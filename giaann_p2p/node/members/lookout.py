@@ -101,7 +101,7 @@ class Lookout:
     @property
     def is_blind(self) -> bool:
         """Whether looks have failed for longer than the grace time, so that `time` stands still."""
-        return self.time() < self._clock()
+        return self.whole.is_set() and self._clock() > self._looked + self._options.grace
 
     async def run(self) -> None:
         """Look at the DHT board periodically, until cancelled."""
@@ -112,14 +112,14 @@ class Lookout:
 
     async def look(self) -> bool:
         """Look at the DHT board once; return whether the look succeeded."""
-        if late := self._is_late():
+        if late := self.is_blind:
             self._board.forget()
         try:
             found = [await self._contact.reached(self._board.look(role)) for role in self._roles]
         except Unreachable:
             self._board.forget()
             return False
-        if self._is_late() and not late:  # it took so long that pulses alone are not enough
+        if self.is_blind and not late:  # it took so long that pulses alone are not enough
             self._board.forget()
             return False
         if late:
@@ -136,10 +136,6 @@ class Lookout:
         self.whole.set()
         self._tell()
         return True
-
-    def _is_late(self) -> bool:
-        """Return whether the last successful look was longer ago than the grace time."""
-        return self.whole.is_set() and self._clock() > self._looked + self._options.grace
 
     def _ask_for_strangers(self) -> None:
         """Have the next look bring all records if pulses came of records that are not known.

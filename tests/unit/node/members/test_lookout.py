@@ -1,6 +1,7 @@
 """Looking at the board, and being seen on it."""
 
 import asyncio
+import itertools
 import logging
 import math
 import random
@@ -455,6 +456,22 @@ def test_while_the_board_is_gone_no_record_ends_and_behind_that_those_of_the_dea
         await asyncio.sleep(15)
         assert place.members() == {ME.peer, identity(2).peer}
         assert place.lookout.time() == place.clock()
+
+    play(story)
+
+
+def test_it_is_blind_only_while_it_cannot_look_although_a_clock_goes_on_at_each_reading() -> None:
+    async def story(place: Place) -> None:
+        ticks = itertools.count()
+        clock = Clock(lambda: EPOCH, lambda: place.clock() + 1e-6 * next(ticks))
+        view, around = place.board.view(ME.peer), place.around
+        lookout = Lookout(view, around, MANIFEST.swarm_id, clock)
+        assert not lookout.is_blind
+        await lookout.look()
+        assert not lookout.is_blind
+        place.board.lose(ME.peer)
+        await asyncio.sleep(BOUNDS.grace + 1)
+        assert lookout.is_blind
 
     play(story)
 
