@@ -113,7 +113,7 @@ class _Reshard:
 
         async with visit(Link.read(join), shows=self._shows) as session:
             await session.join_dht()  # all peers are to hear of it
-            self._catch_up(session)
+            self._giver.catch_up(session.gate)
             before = after = self._giver.editions.rules
             edition = self._giver.next_edition(*self._wanted)
             if edition is not None:
@@ -137,19 +137,11 @@ class _Reshard:
         """Save the edition, if it is new: that makes it one that the founder has signed."""
         with undisturbed():  # so that it is known after Ctrl-C whether this was done
             if edition is not None:
-                self._giver.membership.keep_edition(edition.to_bytes())
+                self._giver.keep_next(edition)
             self._is_signed = True
 
     def _shows(self, session: "Peer") -> bytes:
         return self._giver.shown(session, int(time.time()) + _SESSION)
-
-    def _catch_up(self, session: "Session") -> None:
-        """Exchange the newest edition between the founder's folder and this session."""
-        theirs, ours = session.gate.editions, self._giver.editions
-        if theirs.number > ours.number:
-            self._giver.membership.keep_edition(theirs.to_bytes())
-        elif ours.number > theirs.number:
-            session.gate.learn_edition(ours.to_bytes())
 
     def _check(self, session: "Session", before: "Rules", after: "Rules") -> None:
         there = session.overview().storing

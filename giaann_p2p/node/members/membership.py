@@ -6,18 +6,22 @@ revoked     the newest list of revoked members that the peer has received
 edition     the newest edition of the swarm's rules that the peer has received
 """
 
+import fcntl
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 
 from giaann_p2p.errors import DiskError, EditionError, NotAdmitted, TokenError, UsageError
 from giaann_p2p.net.hive.key_file import open_key_file
+from giaann_p2p.node.members.gate import Gate
 from giaann_p2p.node.members.token_text import MOST_TEXT, text_of
+from giaann_p2p.store.disk.plain_file import open_plain
 from giaann_p2p.store.disk.small_file import read_whole, write_whole
 from giaann_p2p.swarm.wire.admission import Admission
 from giaann_p2p.swarm.wire.edition import MOST_BYTES as MOST_EDITION
-from giaann_p2p.swarm.wire.edition import Edition, Editions
+from giaann_p2p.swarm.wire.edition import Edition, Editions, number_in
 from giaann_p2p.swarm.wire.identity import Identity, Peer, name_of, to_text
 from giaann_p2p.swarm.wire.manifest import Manifest
 from giaann_p2p.swarm.wire.record import MOST_AHEAD
@@ -29,6 +33,7 @@ from giaann_p2p.swarm.wire.withdrawn import MOST as MOST_WITHDRAWN
 from giaann_p2p.swarm.wire.withdrawn import Chunk, roots_in
 
 _DAY = 24 * 3600
+_FOUNDER_KEY = "founder.key"
 _RESHARD = "change the swarm's rules"
 FOUNDERS_OWN = 365 * _DAY
 """Validity of the token that a founder issues for its own peer, in seconds."""
@@ -112,15 +117,40 @@ class Membership:
         return read_whole(self.folder / "edition", MOST_EDITION)
 
     def keep_edition(self, edition: bytes) -> None:
-        """Replace the edition of the swarm's rules in the folder."""
+        """Replace the edition of the swarm's rules in the folder, unless it has a newer one."""
+        with self.edition_locked():
+            if number_in(self.edition() or b"") <= number_in(edition):
+                self.write_edition(edition)
+
+    def write_edition(self, edition: bytes) -> None:
+        """Replace the edition in the folder; call it under `edition_locked`."""
         write_whole(self.folder / "edition", edition)
+
+    @contextmanager
+    def edition_locked(self) -> Iterator[None]:
+        """Let no other process change the edition in a founder's folder meanwhile.
+
+        The bootstrap peer in that folder and `giaann reshard` both save editions there, and sign
+        them. The lock is on the founder's key. Any other folder has one process, and no lock.
+        """
+        key = self.folder / _FOUNDER_KEY
+        try:
+            file = open_plain(key)
+        except FileNotFoundError:
+            yield
+            return
+        except OSError as error:
+            raise DiskError(f"{key} cannot be read: {error.strerror}") from None
+        with file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            yield
 
 
 class TokenIssuer:
     """An issuer of tokens: the swarm's founder or a delegate, depending on the keys in `folder`."""
 
     def __init__(self, folder: Path) -> None:
-        self.membership, self._founder_key = Membership(folder), folder / "founder.key"
+        self.membership, self._founder_key = Membership(folder), folder / _FOUNDER_KEY
         data = read_whole(folder / "manifest.json", MOST_REVOKED)
         if data is None:
             raise UsageError(
@@ -231,6 +261,28 @@ class TokenIssuer:
                 "that edition"
             )
         return edition
+
+    def keep_next(self, edition: Edition) -> None:
+        """Save the edition that `next_edition` returned, so that others may get it.
+
+        EditionError if another one was saved meanwhile: the founder must never sign two editions
+        with one number.
+        """
+        with self.membership.edition_locked():
+            if edition.number != self.editions.number + 1:
+                raise EditionError(
+                    f"edition {self.editions.number} was signed meanwhile, by another process in "
+                    f"{self.membership.folder}: look again what would change"
+                )
+            self.membership.write_edition(edition.to_bytes())
+
+    def catch_up(self, gate: Gate) -> None:
+        """Exchange the newest edition between the folder and a running peer."""
+        ours, theirs = self.editions, gate.editions
+        if theirs.number > ours.number:
+            self.membership.keep_edition(theirs.to_bytes())
+        elif ours.number > theirs.number:
+            gate.learn_edition(ours.to_bytes())
 
     @property
     def list(self) -> Revoked:

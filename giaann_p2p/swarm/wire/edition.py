@@ -245,6 +245,14 @@ def rules_of(manifest: Manifest, edition: Edition | None) -> Rules:
     )
 
 
+def number_in(edition: bytes) -> int:
+    """Return the number of an encoded edition without verifying it; 0 if it cannot be read."""
+    try:
+        return _decoded(edition).number
+    except EditionError:
+        return 0
+
+
 class _Format(msgspec.Struct, array_like=True):
     format: int
 

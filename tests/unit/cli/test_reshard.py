@@ -275,6 +275,22 @@ def test_it_fails_if_nobody_was_reached(folder: Path, swarm: Swarm) -> None:
         run(folder)
 
 
+def test_an_edition_that_was_signed_while_it_asked_is_not_signed_again(
+    folder: Path, swarm: Swarm, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = TokenIssuer(folder)
+
+    async def sign() -> None:
+        edition = other.next_edition(shards=2 * SHARDS)
+        assert edition is not None
+        other.keep_next(edition)
+
+    monkeypatch.setattr(command, "_ask", sign)
+    with pytest.raises(EditionError, match="edition 1 was signed meanwhile"):
+        run(folder, yes=False)
+    assert (other.editions.number, other.editions.rules.replicas, swarm.sent) == (1, 2, [])
+
+
 @pytest.mark.parametrize(
     ("typed", "goes_on"),
     [(b"y\n", True), (b" YES\n", True), (b"n\n", False), (b"\n", False), (b"\x04", False)],
@@ -340,13 +356,13 @@ def test_ctrl_c_after_it_has_signed_says_so(
 def test_ctrl_c_while_it_signs_does_not_leave_that_open(
     folder: Path, swarm: Swarm, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    keep = Membership.keep_edition
+    keep = Membership.write_edition
 
     def pressed(membership: Membership, edition: bytes) -> None:
         os.kill(os.getpid(), signal.SIGINT)
         keep(membership, edition)
 
-    monkeypatch.setattr(Membership, "keep_edition", pressed)
+    monkeypatch.setattr(Membership, "write_edition", pressed)
     with pytest.raises(KeyboardInterrupt), ctrl_c_told():
         run(folder)
     assert "edition 1 is signed" in capsys.readouterr().err

@@ -1,19 +1,23 @@
 """What makes a folder's peer a member, and who gives tokens."""
 
+import fcntl
 from pathlib import Path
 
 import pytest
 
-from giaann_p2p.errors import EditionError, TokenError, UsageError
+from giaann_p2p.errors import DiskError, EditionError, TokenError, UsageError
 from giaann_p2p.net.hive.key_file import open_key_file
 from giaann_p2p.node.members import membership
+from giaann_p2p.node.members.gate import Gate
 from giaann_p2p.node.members.membership import Membership, TokenIssuer, needs, usual_folder_in
+from giaann_p2p.store.disk import small_file
 from giaann_p2p.swarm.wire.admission import Admission
 from giaann_p2p.swarm.wire.edition import Edition
 from giaann_p2p.swarm.wire.identity import Identity, Peer, to_text
 from giaann_p2p.swarm.wire.manifest import Manifest
 from giaann_p2p.swarm.wire.token import EVERY, Rights
 from giaann_p2p.swarm.wire.withdrawn import roots_in
+from tests.unit.node.members.test_gate import Transport
 
 NOW = 1.8e9
 UNTIL = int(NOW) + 10 * 24 * 3600
@@ -200,8 +204,79 @@ def resharded(issuer: TokenIssuer, replicas: int, chunk: int = 0, shards: int = 
     """Sign and save the next edition."""
     edition = issuer.next_edition(replicas, chunk, shards)
     assert edition is not None
-    issuer.membership.keep_edition(edition.to_bytes())
+    issuer.keep_next(edition)
     return edition
+
+
+def test_no_two_processes_sign_an_edition_with_one_number(boot: Path) -> None:
+    daemon, command = TokenIssuer(boot), TokenIssuer(boot)
+    one, other = daemon.next_edition(4), command.next_edition(5)
+    assert one is not None
+    assert other is not None
+    daemon.keep_next(one)
+    with pytest.raises(EditionError, match=f"edition 1 was signed meanwhile.* in {boot}"):
+        command.keep_next(other)
+    with pytest.raises(EditionError, match="signed meanwhile"):
+        daemon.keep_next(one)
+    assert daemon.editions.rules.replicas == 4
+
+
+def test_an_edition_is_looked_at_and_saved_while_no_other_process_may(
+    boot: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    saved = list[bytes]()
+
+    def save(path: Path, data: bytes) -> None:
+        with (boot / "founder.key").open() as key, pytest.raises(BlockingIOError):
+            fcntl.flock(key, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        saved.append(data)
+        small_file.write_whole(path, data)
+
+    monkeypatch.setattr(membership, "write_whole", save)
+    issuer = TokenIssuer(boot)
+    edition = resharded(issuer, 4).to_bytes()
+    issuer.membership.keep_edition(edition)
+    assert saved == [edition, edition]
+    with (boot / "founder.key").open() as key:
+        fcntl.flock(key, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def test_an_earlier_edition_never_replaces_one_in_the_folder(boot: Path) -> None:
+    issuer = TokenIssuer(boot)
+    first, second = resharded(issuer, 4).to_bytes(), resharded(issuer, 5).to_bytes()
+    issuer.membership.keep_edition(first)
+    assert issuer.membership.edition() == second
+    (boot / "edition").write_bytes(b"rubbish")
+    issuer.membership.keep_edition(first)
+    assert issuer.membership.edition() == first
+
+
+def test_a_folder_without_the_founders_key_keeps_editions_without_a_lock(
+    boot: Path, tmp_path: Path
+) -> None:
+    edition = resharded(TokenIssuer(boot), 4).to_bytes()
+    member = Membership(tmp_path)
+    member.keep_edition(edition)
+    assert member.edition() == edition
+    (tmp_path / "founder.key").mkdir()
+    with pytest.raises(DiskError, match=r"founder.key cannot be read: not a plain file"):
+        member.keep_edition(edition)
+
+
+def test_the_folder_and_a_running_peer_exchange_their_editions(boot: Path) -> None:
+    issuer = TokenIssuer(boot)
+    gate = Gate(issuer.manifest, Transport())  # type: ignore[arg-type]
+    issuer.catch_up(gate)
+    resharded(issuer, 4)
+    issuer.catch_up(gate)
+    assert gate.editions.number == 1
+    resharded(issuer, 5)
+    second = issuer.membership.edition()
+    assert second is not None
+    gate.learn_edition(second)
+    (boot / "edition").unlink()
+    issuer.catch_up(gate)
+    assert issuer.membership.edition() == second
 
 
 def test_a_crash_while_an_edition_is_saved_leaves_the_old_one(

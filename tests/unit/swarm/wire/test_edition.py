@@ -14,6 +14,7 @@ from giaann_p2p.swarm.wire.edition import (
     MOST_SIZES,
     Edition,
     Editions,
+    number_in,
     rules_of,
 )
 from giaann_p2p.swarm.wire.identity import Identity
@@ -195,6 +196,11 @@ def test_what_is_no_edition_of_the_founder_changes_nothing(data: bytes, says: st
     with pytest.raises(EditionError, match=says):
         editions.learn(data)
     assert editions.rules == rules_of(MANIFEST, None)
+
+
+def test_the_number_in_an_edition_is_read_without_its_manifest() -> None:
+    found = (signed(7), signed(8, shards=32), signed()[:-1], b"")
+    assert [number_in(data) for data in found] == [7, 8, 0, 0]
 
 
 def test_the_signature_covers_all_that_an_edition_says() -> None:
