@@ -210,6 +210,11 @@ class Announcement(
         """
         return self.counted, self.ready, self.syncing, self.wrong, self.cold, self.missing.shards
 
+    @property
+    def is_settled(self) -> bool:
+        """Whether the peer takes part in the swarm, and fetches no shard."""
+        return self.state == "active" and self.syncing == _NO_SHARDS
+
     def counted_by(self, rules: Rules) -> int:
         """Return the number of shards of the swarm by which the record's sets are counted."""
         return self.counted or rules.first_shards
