@@ -55,12 +55,13 @@ async def _found(options: BootstrapOptions, folder: Folder) -> int:
             keep()
             if is_new:
                 _LOG.info("founded the swarm %r: %s", manifest.name, _shape(manifest))
-            return await _serve(Daemon(options, folder, place, known, manifest))
+            daemon = Daemon(options, folder, place, known, manifest)
+            return await _serve(daemon, _resharding(options, folder))
 
 
-async def _serve(daemon: Daemon) -> int:
+async def _serve(daemon: Daemon, issuer: TokenIssuer | None = None) -> int:
     async with daemon.context(_LOG.name) as context:
-        node, manifest = BootstrapNode(context), daemon.manifest
+        node, manifest = BootstrapNode(context, issuer), daemon.manifest
         link = str(Link(manifest.swarm_id, told_to_others(daemon.place.host.addresses)))
         _LOG.info("serving the swarm %r; others join it with this link:", manifest.name)
         say(link)
@@ -73,6 +74,18 @@ def _own_token(folder: Folder, founded: Manifest) -> bytes | None:
     if founded.admission == "open":
         return None
     return TokenIssuer(folder.path).own(time.time()).to_bytes()
+
+
+def _resharding(options: BootstrapOptions, folder: Folder) -> TokenIssuer | None:
+    """Return who signs editions by itself; None if the founder wants to do that."""
+    if options.reshard == "off":
+        return None
+    issuer = TokenIssuer(folder.path)
+    if issuer.founder is None:
+        raise UsageError(
+            f"--reshard auto signs with the founder's key, and {folder.founder_key} is missing"
+        )
+    return issuer
 
 
 def _path(options: BootstrapOptions) -> Path:

@@ -1,11 +1,14 @@
 """The bootstrap peer's node: it serves the manifest and holds part of the DHT board.
 
-The node decides nothing, and peers that know each other do not depend on it.
+Peers that know each other do not depend on the node. It decides nothing, unless its founder lets it
+raise the swarm's rules.
 """
 
 from giaann_p2p.errors import MessageError
 from giaann_p2p.node.members.context import Context
 from giaann_p2p.node.members.member import Member
+from giaann_p2p.node.members.membership import TokenIssuer
+from giaann_p2p.node.members.resharder import Resharder
 from giaann_p2p.swarm.wire.identity import Peer
 from giaann_p2p.swarm.wire.messages import Refusal, decode, encode
 
@@ -15,13 +18,16 @@ _NO_COLUMNS = Refusal("this is a bootstrap peer: it has the manifest, and no col
 class BootstrapNode:
     """Serves the manifest to any peer and takes part in the DHT board."""
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: Context, issuer: TokenIssuer | None = None) -> None:
+        """Create the node; with the founder's `issuer` it raises the swarm's rules by itself."""
         self.gate, self.member = context.gate, Member(context)
         self.lookout = self.member.lookout
+        self._resharder = Resharder(self.member, issuer) if issuer else None
 
     async def run(self) -> None:
         """Serve the manifest and the DHT board until the node is told to end."""
-        await self.member.run(self._answer)
+        parts = self._resharder.parts() if self._resharder else ()
+        await self.member.run(self._answer, parts)
 
     def leave(self) -> None:
         """End at once, because there is nothing to hand over."""

@@ -83,6 +83,13 @@ class BootstrapOptions(Options, frozen=True, kw_only=True, forbid_unknown_fields
             le=MOST_REDUNDANCY,
         ),
     ] = 1
+    reshard: Annotated[
+        Literal["off", "auto"],
+        told(
+            "auto: double the shards and enlarge the chunks as the swarm grows, with the founder's "
+            "key in this folder. Nobody can take that back."
+        ),
+    ] = "off"
     open: Annotated[
         bool,
         told(
@@ -94,6 +101,11 @@ class BootstrapOptions(Options, frozen=True, kw_only=True, forbid_unknown_fields
     def __post_init__(self) -> None:
         if self.new and self.join:
             raise UsageError("give --new to found a swarm, or --join to serve one, not both")
+        if self.join and self.reshard == "auto":
+            raise UsageError(
+                "--reshard auto is for the peer that founded the swarm, which has the founder's "
+                "key; it cannot be given with --join"
+            )
         check_column_segments(self.profile, self.column_segments or None)
         self.watch  # noqa: B018  (raises UsageError for values that cannot be used)
 

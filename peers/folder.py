@@ -4,7 +4,7 @@
     manifest.json     the swarm's manifest; checked against the swarm's id at each read
     listen.json       the addresses listened on, so that chosen ports stay the same
     known-peers.json  addresses of peers seen before
-    standing          how long a compute peer has seen each storage peer
+    standing          how long a compute or bootstrap peer has seen each storage peer
     store/            a storage peer's store
     founder.key       the founder's identity, in the folder that founded the swarm
     token, revoked    membership, in a swarm for members only
@@ -94,7 +94,7 @@ class Folder:
 
     @property
     def standing(self) -> Path:
-        """Path of a compute peer's book of standing: how long it has seen each storage peer.
+        """Path of a peer's book of standing: how long it has seen each storage peer.
 
         A storage peer keeps this book in its store.
         """

@@ -6,6 +6,7 @@ import signal
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -100,6 +101,23 @@ Chunk = Annotated[
         min=CHUNK, max=MOST_CHUNK, help=f"Sentences in a chunk of a text. \\[default: {CHUNK}]"
     ),
 ]
+
+
+class Reshard(StrEnum):
+    """The values of `--reshard`: whether the rules are raised without a command."""
+
+    OFF = "off"
+    AUTO = "auto"
+
+
+Resharding = Annotated[
+    Reshard | None,
+    typer.Option(
+        "--reshard",
+        help="auto: double the shards, and enlarge the chunks, as the swarm grows. "
+        "\\[default: off]",
+    ),
+]
 Serve = Annotated[
     bool, typer.Option("--serve", help="Also serve it over HTTP, as `giaann serve` does.")
 ]
@@ -129,6 +147,7 @@ def up(
     redundancy: Redundancy = None,
     shards: Shards = None,
     chunk: Chunk = None,
+    reshard: Resharding = None,
     profile: Reads = None,
     column_segments: ColumnSegments = None,
     capacity: Annotated[
@@ -169,6 +188,7 @@ def up(
         "redundancy": redundancy,
         "shards": shards,
         "chunk": chunk,
+        "reshard": reshard,
         "profile": profile,
         "column_segments": column_segments,
         "name": name,

@@ -27,7 +27,7 @@ start together: a peer that comes back at all comes back at once."""
 
 
 class Spec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The settings of a swarm; only the first bootstrap peer gets the first seven."""
+    """The settings of a swarm; only the first bootstrap peer gets the first eight."""
 
     name: str = "local"
     shards: int = 256
@@ -39,6 +39,8 @@ class Spec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     """The number of distances in columns that a model of subwords also learns."""
     chunk: int = CHUNK
     """The number of sentences in a chunk."""
+    reshard: str = "off"
+    """Whether the founding bootstrap peer raises the swarm's rules by itself: `off` or `auto`."""
     capacity: str = ""
     """The memory that each storage peer offers, such as 1GiB; empty for the default."""
     force: bool = False
@@ -131,6 +133,8 @@ def arguments_of(
         sizes = ["--shards", str(spec.shards), "--replicas", str(spec.replicas)]
         agreed = ["--redundancy", str(spec.redundancy), "--profile", spec.profile]
         agreed += ["--chunk", str(spec.chunk)]
+        if spec.reshard != "off":
+            agreed += ["--reshard", spec.reshard]
         if spec.column_segments:
             agreed += ["--column-segments", str(spec.column_segments)]
         found = ["--new", spec.name, "--open", *sizes, *agreed, *found]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bootstrap.daemon import _founded, _path, serve, told_to_others
+from bootstrap.daemon import _founded, _path, _resharding, serve, told_to_others
 from bootstrap.options import BootstrapOptions
 from giaann_p2p import subword_spec
 from giaann_p2p.errors import SpecError, UsageError
@@ -118,6 +118,20 @@ def test_what_no_swarm_can_be(tmp_path: Path, given: dict[str, object], complain
         with pytest.raises((SpecError, UsageError), match=complaint):
             _founded(options(**{"new": "bees", **given}), folder)
         assert folder.manifest() is None
+
+
+def test_only_with_the_founders_key_it_raises_the_rules_by_itself(tmp_path: Path) -> None:
+    with Folder(tmp_path) as folder:
+        _founded(options(new="bees"), folder)
+        assert _resharding(options(new="bees"), folder) is None
+        issuer = _resharding(options(reshard="auto"), folder)
+        assert issuer is not None
+        assert issuer.membership.folder == tmp_path
+        folder.founder_key.unlink()
+        with pytest.raises(UsageError, match=r"founder's key, and .*founder.key is missing"):
+            _resharding(options(reshard="auto"), folder)
+    with pytest.raises(UsageError, match="--reshard auto is for the peer that founded"):
+        options(join="giaann://x", reshard="auto")
 
 
 def test_where_its_folder_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -36,6 +36,14 @@ def test_without_a_gateway_nothing_can_be_allowed(tmp_path: Path, started: list[
     assert started == []
 
 
+def test_rules_are_raised_without_a_command_if_that_is_wanted(
+    tmp_path: Path, started: list[Spec]
+) -> None:
+    swarm.up(folder=tmp_path)
+    swarm.up(folder=tmp_path, reshard=swarm.Reshard.AUTO)
+    assert [spec.reshard for spec in started] == ["off", "auto"]
+
+
 def test_column_segments_are_of_a_new_swarm_and_usually_none(
     tmp_path: Path, started: list[Spec]
 ) -> None:

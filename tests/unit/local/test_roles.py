@@ -47,6 +47,15 @@ def test_column_segments_are_passed_on_to_the_founder_of_a_swarm_of_subwords() -
         Spec(profile="words", column_segments=4)
 
 
+def test_only_the_founder_raises_the_rules_by_itself() -> None:
+    spec = Spec(reshard="auto")
+    founder = arguments_of("bootstrap", spec, link="", data=DATA, status_file=STATUS)
+    assert founder[founder.index("--reshard") + 1] == "auto"
+    other = arguments_of("bootstrap", spec, link="L", data=DATA, status_file=STATUS)
+    usual = arguments_of("bootstrap", Spec(), link="", data=DATA, status_file=STATUS)
+    assert "--reshard" not in other + usual
+
+
 def test_a_capacity_is_passed_on_and_whether_it_may_be_too_much() -> None:
     for spec, told in (
         (Spec(), []),
