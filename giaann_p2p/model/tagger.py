@@ -90,7 +90,7 @@ class Tagger:
 
 
 def _groups(docs: Iterable[Doc]) -> Iterator[list[Doc]]:
-    """Group sentences to be tagged together: of _AT_ONCE tokens at most, or one that is longer."""
+    """Group sentences to be tagged together: of _AT_ONCE tokens at most, or one longer sentence."""
     group: list[Doc] = []
     tokens = 0
     for doc in docs:

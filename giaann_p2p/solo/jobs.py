@@ -26,7 +26,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     """The number of chunks that were learned."""
     complete: bool = False
     foreign: bool = False
-    """Whether a swarm learned it; how many chunks the text has is not known here."""
+    """Whether a swarm learned it; the number of the text's chunks is then unknown here."""
 
 
 class _Note(msgspec.Struct, frozen=True, array_like=True):

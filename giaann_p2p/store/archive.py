@@ -171,7 +171,7 @@ class Archive:
     def double(self, before: int, after: int) -> None:
         """Keep each record for all shards into which its shards are divided.
 
-        `before` and `after` are the numbers of all shards.
+        `before` and `after` are the total numbers of shards.
         """
         self.spare.double(before, after)
         wider = {name: divided(of.shards, before, after) for name, of in self._groups.items()}

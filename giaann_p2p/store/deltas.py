@@ -33,8 +33,8 @@ class Deltas:
     def records(self, job: bytes, chunk: int, shards: Ints) -> list[tuple[Shards, memoryview]]:
         """Read a chunk's kept records for some shards.
 
-        Each record comes with those of the given shards that it is kept for. DamagedError for a
-        record that is not what was written; the archive then discards that record.
+        Each record comes with the given shards for which it is kept. DamagedError for a record that
+        is not what was written; the archive then discards that record.
         """
         found = []
         for kept in self._state.archive.find(job, chunk):

@@ -119,7 +119,7 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 def divided(shards: Shards, before: int, after: int) -> Shards:
     """Return the shards into which some shards were divided when their number was doubled.
 
-    `before` and `after` are the numbers of all shards. Ascending shards stay ascending.
+    `before` and `after` are the total numbers of shards. Ascending shards stay ascending.
     """
     first = np.arange(0, after, before, dtype=np.uint16)  # [after / before]
     return (first[:, np.newaxis] + shards).ravel()

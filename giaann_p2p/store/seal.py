@@ -90,7 +90,7 @@ UNSEALED = Seal()
 
 
 def leaves_of(delta: Delta, shards: Shards, layout: Layout) -> dict[int, bytes]:
-    """Return the leaves of those of the given shards for which the delta has rows."""
+    """Return the leaf of each given shard for which the delta has rows."""
     known = _LEAVES.get(delta)
     if known is None or known[0] != layout:
         known = _LEAVES[delta] = layout, _leaves(delta, layout)

@@ -96,7 +96,7 @@ class Spare:
                 self._leave(group, group.shards[~gone])
 
     def double(self, before: int, after: int) -> None:
-        """Divide the shards of all records; `before` and `after` are the numbers of all shards."""
+        """Divide the shards of all records; `before` and `after` are their total numbers."""
         groups = list(self._groups.values())
         for group in groups:
             group.shards = divided(group.shards, before, after)

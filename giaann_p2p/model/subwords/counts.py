@@ -1,4 +1,4 @@
-"""How often tokens followed a row's neuron: at all five distances, and at one of them."""
+"""How often each token followed a row's neuron: at all five distances, or at one of them."""
 
 from typing import NamedTuple
 

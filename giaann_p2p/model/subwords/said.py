@@ -17,7 +17,7 @@ class Rival(NamedTuple):
 class SubwordToken(NamedTuple):
     """A token of an answer, with its evidence, score and probability.
 
-    It has the fields of a token of the profile `words`, with one more.
+    It has the fields of a token of the profile `words`, and one more.
     """
 
     text: str

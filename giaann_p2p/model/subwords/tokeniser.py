@@ -25,7 +25,7 @@ from giaann_p2p.model.sequence import Ids, Ints
 O200K = "446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0cfb1a2d"
 """SHA-256 of the rank file: a line for each token, its bytes in base64, a space, and its rank."""
 VOCABULARY = 200_019
-"""The number of token numbers, with those of special tokens, which no text has."""
+"""The number of token numbers, including special tokens, which occur in no text."""
 TOKENS = 199_998
 """The number of tokens that a text can have; they are numbered from 0."""
 

@@ -73,7 +73,7 @@ def _codes_of(units: Ints) -> Bytes:
 
 
 def _before(others: Ints, size: int) -> npt.NDArray[Any]:
-    """Return how many of some indices, which ascend, precede each 256th."""
+    """Return how many of the ascending indices `others` precede each 256th index."""
     return narrowed(np.searchsorted(others, np.arange(0, size + 1, _STEP)))
 
 
