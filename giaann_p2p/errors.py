@@ -6,18 +6,20 @@ the caller's input or files are at fault, a `PeerError` that another peer is at 
 
 from typing import ClassVar
 
+from giaann_p2p.exit_codes import FAILED, WRONG_USAGE
+
 
 class GiaannError(Exception):
     """The base of all errors that giaann_p2p raises on purpose."""
 
-    exit_code: ClassVar[int] = 1
+    exit_code: ClassVar[int] = FAILED
     """The exit code of a command that ends with this error."""
 
 
 class UsageError(GiaannError):
     """The caller is at fault: wrong argument, wrong file, wrong order of calls."""
 
-    exit_code = 2
+    exit_code = WRONG_USAGE
 
 
 class SpecError(UsageError):
@@ -27,7 +29,7 @@ class SpecError(UsageError):
 class PipelineError(UsageError):
     """The English pipeline is missing, or is not the one that the spec names."""
 
-    exit_code = 1  # the installation is at fault, not the arguments
+    exit_code = FAILED  # the installation is at fault, not the arguments
 
 
 class TextError(UsageError):
@@ -37,7 +39,7 @@ class TextError(UsageError):
 class DatabaseError(UsageError):
     """A database of GIAANNpy is unsafe, damaged or of other settings; the message names it."""
 
-    exit_code = 1  # the database is at fault, not the arguments
+    exit_code = FAILED  # the database is at fault, not the arguments
 
 
 class PromptError(UsageError):
@@ -59,7 +61,7 @@ class EditionDelayed(EditionError):  # noqa: N818  (what it is, not what went wr
 class NotAdmitted(TokenError):  # noqa: N818  (what it is, not what went wrong)
     """The swarm does not admit this peer in the role that it asks for; the token may be valid."""
 
-    exit_code = 1
+    exit_code = FAILED
 
 
 class DeviceError(UsageError):
@@ -73,7 +75,7 @@ class StoreError(GiaannError):
 class NoStore(StoreError, UsageError):  # noqa: N818  (what it is, not what went wrong)
     """There is no store in the given folder."""
 
-    exit_code = 2
+    exit_code = WRONG_USAGE
 
 
 class StoreFull(StoreError):  # noqa: N818  (what it is, not what went wrong)

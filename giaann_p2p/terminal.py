@@ -24,12 +24,6 @@ if TYPE_CHECKING:
     from rich.progress import Progress
     from rich.text import Text
 
-EXIT_CODES = """Exit codes: 0 done; 1 it failed, and standard error says why; 2 wrong usage; \
-3 nothing was found; 4 a peer left, and could not hand over what it keeps; \
-130 interrupted (Ctrl-C)."""
-
-FAILED, NOTHING, LEFT_BEHIND, INTERRUPTED = 1, 3, 4, 130
-
 _WIDE = 1000
 _NO_CHARACTER = "\N{REPLACEMENT CHARACTER}"
 

@@ -10,7 +10,8 @@ import typer
 
 from giaann_p2p.client.links import full_link
 from giaann_p2p.errors import GiaannError
-from giaann_p2p.terminal import EXIT_CODES, FAILED, complain
+from giaann_p2p.exit_codes import EXPLAINED, FAILED
+from giaann_p2p.terminal import complain
 from peers.options import Options, described, options
 
 Kind = TypeVar("Kind", bound=Options)
@@ -50,7 +51,7 @@ _CONFIG = inspect.Parameter(
 def exit_code(told: Callable[..., None], arguments: list[str]) -> int:
     """Run a daemon's command with these arguments; return the exit code for its process."""
     app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-    app.command(epilog=EXIT_CODES)(told)
+    app.command(epilog=EXPLAINED)(told)
     try:
         app(arguments)
     except SystemExit as end:

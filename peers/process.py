@@ -13,10 +13,10 @@ import typer
 import uvloop
 
 from giaann_p2p.errors import DiskError
+from giaann_p2p.exit_codes import LEFT_BEHIND
 from giaann_p2p.local.status_file import READY, Status, StatusFile
 from giaann_p2p.store.memory.heap import give_back, keep_together
 from giaann_p2p.swarm.members.departure import Decision
-from giaann_p2p.terminal import LEFT_BEHIND
 from peers.http import HttpServer, Page
 from peers.log import log_to_stderr
 from peers.options import Options

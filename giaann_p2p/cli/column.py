@@ -28,8 +28,9 @@ from giaann_p2p.cli.verified import (
     settled,
     share_of,
 )
+from giaann_p2p.exit_codes import NOTHING
 from giaann_p2p.gateway.asking import Away
-from giaann_p2p.terminal import NOTHING, joining, say_json
+from giaann_p2p.terminal import joining, say_json
 
 if TYPE_CHECKING:
     from giaann_p2p.client.column import Column

@@ -8,7 +8,8 @@ import msgspec
 import typer
 
 from giaann_p2p.cli.link_option import AnyLink, Json
-from giaann_p2p.terminal import FAILED, printable, say, say_json
+from giaann_p2p.exit_codes import FAILED
+from giaann_p2p.terminal import printable, say, say_json
 from giaann_p2p.units import nbytes
 
 if TYPE_CHECKING:

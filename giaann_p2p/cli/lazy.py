@@ -12,7 +12,7 @@ from typer.core import TyperGroup
 from typer.main import get_command, get_group
 
 from giaann_p2p.cli.wrong_values import worded
-from giaann_p2p.terminal import EXIT_CODES
+from giaann_p2p.exit_codes import EXPLAINED
 
 
 class Commands(Mapping[str, Any]):
@@ -61,7 +61,7 @@ def _loaded(name: str, home: str) -> Any:  # noqa: ANN401
         command: Any = get_group(found)
     else:
         app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-        app.command(epilog=EXIT_CODES)(found)
+        app.command(epilog=EXPLAINED)(found)
         command = get_command(app)
     command.name = name
     return command

@@ -13,7 +13,8 @@ import typer
 
 from giaann_p2p.cli.present import NOTHING_TO_LEARN
 from giaann_p2p.errors import TextError
-from giaann_p2p.terminal import FAILED, INTERRUPTED, complain
+from giaann_p2p.exit_codes import FAILED, INTERRUPTED
+from giaann_p2p.terminal import complain
 
 if TYPE_CHECKING:
     from giaann_p2p import Trained

@@ -9,8 +9,9 @@ import typer
 from giaann_p2p import __version__
 from giaann_p2p.cli.lazy import lazy_group
 from giaann_p2p.errors import GiaannError
+from giaann_p2p.exit_codes import EXPLAINED, INTERRUPTED
 from giaann_p2p.machine import ONE_THREAD
-from giaann_p2p.terminal import EXIT_CODES, INTERRUPTED, complain, ctrl_c_told
+from giaann_p2p.terminal import complain, ctrl_c_told
 
 _COMMANDS = {
     "sim": "giaann_p2p.cli.sim:sim",
@@ -21,8 +22,8 @@ _COMMANDS = {
     "prompt": "giaann_p2p.cli.prompt:prompt",
     "chat": "giaann_p2p.cli.chat:chat",
     "eval": "giaann_p2p.cli.prompt:evaluate",
-    "status": "giaann_p2p.cli.health:status",
-    "fsck": "giaann_p2p.cli.health:fsck",
+    "status": "giaann_p2p.cli.status:status",
+    "fsck": "giaann_p2p.cli.fsck:fsck",
     "column": "giaann_p2p.cli.column:column",
     "pull": "giaann_p2p.cli.pull:pull",
     "publish": "giaann_p2p.cli.publish:publish",
@@ -38,7 +39,7 @@ _COMMANDS = {
 app = typer.Typer(
     cls=lazy_group(_COMMANDS),
     help="GIAANN: a sparse language model of concept columns.",
-    epilog=EXIT_CODES,
+    epilog=EXPLAINED,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )

@@ -42,17 +42,9 @@ from giaann_p2p.cli.manner import (
 from giaann_p2p.cli.through_gateway import NoGateway, gateway_to, oracle_at
 from giaann_p2p.cli.verified import Verify, complain_of, lies_json, settled, share_of
 from giaann_p2p.client.plain import cost_json, token_json
+from giaann_p2p.exit_codes import FAILED, NOTHING
 from giaann_p2p.gateway.asking import Away
-from giaann_p2p.terminal import (
-    FAILED,
-    NOTHING,
-    complain,
-    joining,
-    progress_bar,
-    readable,
-    say,
-    say_json,
-)
+from giaann_p2p.terminal import complain, joining, progress_bar, readable, say, say_json
 
 if TYPE_CHECKING:
     from giaann_p2p import Generation, Score

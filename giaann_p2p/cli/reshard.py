@@ -11,9 +11,10 @@ import typer
 from giaann_p2p.cli.link_option import Join, Json
 from giaann_p2p.cli.token import GiversFolder
 from giaann_p2p.errors import UsageError
+from giaann_p2p.exit_codes import FAILED
 from giaann_p2p.store.undisturbed import undisturbed
 from giaann_p2p.swarm.wire.identity import name_of
-from giaann_p2p.terminal import FAILED, complain, say, say_json
+from giaann_p2p.terminal import complain, say, say_json
 from giaann_p2p.units import readable_bytes
 
 if TYPE_CHECKING:

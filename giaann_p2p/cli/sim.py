@@ -10,15 +10,8 @@ import typer
 
 from giaann_p2p.cli import present
 from giaann_p2p.cli.manner import Profile
-from giaann_p2p.terminal import (
-    FAILED,
-    INTERRUPTED,
-    complain,
-    progress_bar,
-    readable,
-    say,
-    say_json,
-)
+from giaann_p2p.exit_codes import FAILED, INTERRUPTED
+from giaann_p2p.terminal import complain, progress_bar, readable, say, say_json
 
 if TYPE_CHECKING:
     from giaann_p2p.sim.seeds import Played, Size

@@ -44,27 +44,17 @@ from giaann_p2p.cli.manner import (
 )
 from giaann_p2p.cli.solo_column import column
 from giaann_p2p.client.plain import token_json, trained_json
+from giaann_p2p.exit_codes import EXPLAINED, FAILED, NOTHING
 from giaann_p2p.solo.directory import existing
 from giaann_p2p.solo.source import check
-from giaann_p2p.terminal import (
-    EXIT_CODES,
-    FAILED,
-    NOTHING,
-    Interrupt,
-    complain,
-    flush,
-    progress_bar,
-    readable,
-    say,
-    say_json,
-)
+from giaann_p2p.terminal import Interrupt, complain, flush, progress_bar, readable, say, say_json
 
 if TYPE_CHECKING:
     from giaann_p2p import Answer, Brain, ModelSpec, Trained
 
 app = typer.Typer(
     help="A brain on this machine alone: train it, prompt it, inspect it.",
-    epilog=EXIT_CODES,
+    epilog=EXPLAINED,
     no_args_is_help=True,
 )
 

@@ -12,8 +12,9 @@ from giaann_p2p.cli.column_shown import (
     show_column,
 )
 from giaann_p2p.cli.pictures.option import Picture
+from giaann_p2p.exit_codes import NOTHING
 from giaann_p2p.solo.directory import existing
-from giaann_p2p.terminal import NOTHING, say_json
+from giaann_p2p.terminal import say_json
 
 
 def column(

@@ -22,19 +22,10 @@ from giaann_p2p.cli.swarm_map import Elsewhere, show_map
 from giaann_p2p.cli.through_gateway import NoGateway
 from giaann_p2p.cli.wrong_values import a_number
 from giaann_p2p.errors import GiaannError, UsageError
+from giaann_p2p.exit_codes import EXPLAINED, FAILED, INTERRUPTED
 from giaann_p2p.machine import check_capacity, memory
 from giaann_p2p.model.spec import CHUNK, MOST_CHUNK
-from giaann_p2p.terminal import (
-    EXIT_CODES,
-    FAILED,
-    INTERRUPTED,
-    complain,
-    errors,
-    readable,
-    remark,
-    say,
-    say_json,
-)
+from giaann_p2p.terminal import complain, errors, readable, remark, say, say_json
 from giaann_p2p.units import nbytes
 
 if TYPE_CHECKING:
@@ -45,7 +36,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer(
     help="A swarm on this machine, to try one: many peers, each a process, in one folder.",
-    epilog=EXIT_CODES,
+    epilog=EXPLAINED,
     no_args_is_help=True,
 )
 

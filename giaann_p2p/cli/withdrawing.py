@@ -14,12 +14,13 @@ from giaann_p2p.client.revoking import tell
 from giaann_p2p.client.session import Session, visit
 from giaann_p2p.client.withdrawing import orphans
 from giaann_p2p.errors import TokenError
+from giaann_p2p.exit_codes import FAILED
 from giaann_p2p.node.members.membership import TokenIssuer
 from giaann_p2p.swarm.training.orphan_quorum import Agreed
 from giaann_p2p.swarm.wire.identity import Peer
 from giaann_p2p.swarm.wire.link import Link
 from giaann_p2p.swarm.wire.withdrawn import MOST
-from giaann_p2p.terminal import FAILED, say, say_json
+from giaann_p2p.terminal import say, say_json
 
 _SESSION = 3600
 """Seconds for which the token of the founder's session is valid."""

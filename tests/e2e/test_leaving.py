@@ -6,10 +6,10 @@ import signal
 import pytest
 
 from giaann_p2p.client.session import visit
+from giaann_p2p.exit_codes import LEFT_BEHIND
 from giaann_p2p.local.logs import Log
 from giaann_p2p.local.swarm import LocalSwarm
 from giaann_p2p.swarm.wire.link import Link
-from giaann_p2p.terminal import LEFT_BEHIND
 from tests.e2e.conftest import NewSwarm
 from tests.e2e.material import Wiki
 from tests.e2e.writer import Writer

@@ -26,6 +26,9 @@ from giaann_p2p.store.codec.parcel import Limits, adds_up
 from giaann_p2p.store.codec.words import text_of
 
 MAGIC = b"GIAr"
+MOST_CONNECTIONS = 256
+"""Maximum number of connections in an answer for which this encoding is used. It is quick to make,
+but takes several times as many bytes as a sheaf."""
 _HEAD = struct.Struct("<QQQIIII")
 _TARGET, _CONNECTION = 16, 11
 """The encoded bytes per target of a row, and per connection."""

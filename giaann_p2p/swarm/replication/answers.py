@@ -78,9 +78,6 @@ _MOST_NAMED = 1 << 20
 
 _FEW = 4
 """Maximum number of rows in an answer that may use the plain encoding."""
-MOST_PLAIN = 256
-"""Maximum number of connections in an answer that uses the plain encoding. It is quick to make, but
-takes five times as many bytes as a parcel."""
 _MOST_SENT = 1 << 20
 """Maximum number of connections in the rows of one answer, if they are merged. It takes about 2 MB,
 and a few tenths of a second."""
@@ -239,7 +236,7 @@ class Answers:
         found = [neuron for neuron, shard in zip(neurons, homes, strict=True) if serves[shard]]
         read = self._store.read(Question(list(dict.fromkeys(found))))
         rows = [row for row in read if row and row.count]
-        if sum(len(row.target) for row in rows) <= MOST_PLAIN:
+        if sum(len(row.target) for row in rows) <= plain.MOST_CONNECTIONS:
             told = plain.encode(rows)
         else:
             named = np.array(found, np.uint64).reshape(-1, 2)

@@ -8,7 +8,7 @@ from giaann_p2p.model.rows import DeltaRows, Neuron, Question
 from giaann_p2p.net.frames import HEADER
 from giaann_p2p.store.codec import plain
 from giaann_p2p.store.codec.parcel import encode
-from giaann_p2p.swarm.replication.answers import MOST_PLAIN
+from giaann_p2p.store.codec.plain import MOST_CONNECTIONS
 from giaann_p2p.swarm.wire.messages import MOST_BYTES
 from giaann_p2p.swarm.wire.messages import encode as encoded
 from giaann_p2p.swarm.wire.row_messages import Read, Rows
@@ -54,7 +54,7 @@ def answered(chunks: int, row: int) -> int:
     delta = learned(chunks)
     neuron = Neuron(int(delta.concept[row]), int(delta.feature[row]))
     (found,) = DeltaRows(delta).read(Question([neuron]))
-    if found is None or len(found.target) <= MOST_PLAIN:
+    if found is None or len(found.target) <= MOST_CONNECTIONS:
         parcel = plain.encode([found] if found else [])
     else:
         only = np.zeros(delta.neurons, np.int64)

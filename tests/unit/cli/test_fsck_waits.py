@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 import typer
 
-from giaann_p2p.cli import health
+from giaann_p2p.cli import fsck as command
 from giaann_p2p.swarm.members.checkup import Report
 from giaann_p2p.swarm.members.losses import NONE
 from giaann_p2p.swarm.wire.identity import Peer
@@ -77,10 +77,10 @@ class Swarm:
 @pytest.fixture
 def terminal(monkeypatch: pytest.MonkeyPatch) -> Terminal:
     found = Terminal()
-    monkeypatch.setattr(health, "errors", lambda: found)
-    monkeypatch.setattr(health, "complain", found.lines.append)
-    monkeypatch.setattr(health, "_EVERY", 0.03)
-    monkeypatch.setattr(health, "_SECOND", 0.01)
+    monkeypatch.setattr(command, "errors", lambda: found)
+    monkeypatch.setattr(command, "complain", found.lines.append)
+    monkeypatch.setattr(command, "_EVERY", 0.03)
+    monkeypatch.setattr(command, "_SECOND", 0.01)
     return found
 
 
@@ -90,7 +90,7 @@ def fsck(monkeypatch: pytest.MonkeyPatch, swarm: Swarm, **given: object) -> int:
     monkeypatch.setattr("giaann_p2p.client.checkup.checked", swarm.checked)
     options: dict[str, object] = {"against": None, "wait": 30.0, "no_wait": False, "as_json": True}
     try:
-        health.fsck("link", **options | given)  # type: ignore[arg-type]
+        command.fsck("link", **options | given)  # type: ignore[arg-type]
     except typer.Exit as end:
         return end.exit_code
     return 0
@@ -112,14 +112,14 @@ def test_it_asks_until_all_is_well_and_counts_down(
 
 
 def test_seconds_are_counted_down(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(health, "_EVERY", 1.3)
-    monkeypatch.setattr(health, "_SECOND", 0.5)
+    monkeypatch.setattr(command, "_EVERY", 1.3)
+    monkeypatch.setattr(command, "_SECOND", 0.5)
     asyncio.run(_paused_for(7.9))
     assert terminal.shown == [f"asking again for {seconds} s more" for seconds in (8, 7, 7)]
 
 
 async def _paused_for(seconds: float) -> None:
-    await health._paused(asyncio.get_running_loop().time() + seconds)
+    await command._paused(asyncio.get_running_loop().time() + seconds)
 
 
 @pytest.mark.parametrize("given", [{"no_wait": True}, {"wait": 0.0}])

@@ -22,7 +22,7 @@ from giaann_p2p.swarm.wire.manifest import Manifest
 from giaann_p2p.swarm.wire.member_messages import AskRelease, ReleaseIs
 from giaann_p2p.swarm.wire.message import Message
 from giaann_p2p.swarm.wire.messages import Refusal, decode, encode
-from tests.unit.cli.test_health_shown import STORING
+from tests.unit.cli.test_status_shown import STORING
 from tests.unit.swarm.members.test_peers_view import NOW, TWO, Seeing, record
 
 KEY = TWO.peer, "storage"

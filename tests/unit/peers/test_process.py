@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 import typer
 
+from giaann_p2p.exit_codes import LEFT_BEHIND
 from giaann_p2p.local.status_file import READY, Status, StatusFile
 from giaann_p2p.swarm.members.departure import Decision
-from giaann_p2p.terminal import LEFT_BEHIND
 from peers import process
 from peers.http import Page
 from peers.options import Options

@@ -121,7 +121,7 @@ def test_long_rows_are_told_in_a_sheaf_however_few(monkeypatch: pytest.MonkeyPat
     rows = [row for row in held.read(Question(asked)) if row]
     size = sum(len(row.target) for row in rows)
     for most, is_plain in ((size, True), (size - 1, False)):
-        monkeypatch.setattr(answers, "MOST_PLAIN", most)
+        monkeypatch.setattr(plain, "MOST_CONNECTIONS", most)
         said = answering(held).to(read(*asked))
         assert isinstance(said, Rows)
         assert said.parcel.startswith(plain.MAGIC) is is_plain

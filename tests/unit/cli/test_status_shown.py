@@ -6,7 +6,8 @@ import msgspec
 import pytest
 from rich.console import Console
 
-from giaann_p2p.cli.health_shown import overview_shown, report_lines
+from giaann_p2p.cli.fsck_shown import report_lines
+from giaann_p2p.cli.status_shown import overview_shown
 from giaann_p2p.client.plain import overview_json, report_json
 from giaann_p2p.swarm.members.capacity import Filling
 from giaann_p2p.swarm.members.checkup import Damage, Report

@@ -1,21 +1,21 @@
 """Renders a swarm's health: tables and lines for people."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from rich.console import Group, JustifyMethod, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from giaann_p2p.cli.phrases import counted, names, some
 from giaann_p2p.swarm.members.causes import cause_of
 from giaann_p2p.swarm.members.commands import GENERAL, Commands
-from giaann_p2p.swarm.wire.identity import Peer, name_of
+from giaann_p2p.swarm.wire.identity import name_of
 from giaann_p2p.terminal import harmless
 from giaann_p2p.units import readable_bytes, span
 
 if TYPE_CHECKING:
     from giaann_p2p.swarm.members.capacity import Filling
-    from giaann_p2p.swarm.members.checkup import Report
     from giaann_p2p.swarm.members.figures import Seen
     from giaann_p2p.swarm.members.overview import Overview
 
@@ -26,7 +26,6 @@ _STYLES = {
     "full": "red",
     "lost": "red",
 }
-_MOST_NAMED = 8
 
 
 def overview_shown(swarm: str, found: "Overview", commands: Commands = GENERAL) -> RenderableType:
@@ -76,78 +75,38 @@ def _verdict(swarm: str, found: "Overview", commands: Commands) -> str:
 
 def _figures(found: "Overview") -> Iterator[str]:
     health = found.health
-    yield _many(found.storing, "storage peer")
+    yield counted(found.storing, "storage peer")
     by = f" by edition {found.edition}" if found.edition else ""
-    yield f"{found.shards} shards, {_many(found.replicas, 'replica')} of each wanted{by}, " + (
+    yield f"{found.shards} shards, {counted(found.replicas, 'replica')} of each wanted{by}, " + (
         f"{health.least} or more ready"
     )
     if found.verdict != "starting":
         if health.lost:
-            yield f"served by nobody: {_many(health.lost, 'shard')}"
+            yield f"served by nobody: {counted(health.lost, 'shard')}"
         if health.under:
-            yield f"lacking replicas: {_many(health.under, 'shard')}"
+            yield f"lacking replicas: {counted(health.under, 'shard')}"
         if health.unsettled:
-            yield f"being copied: {_many(health.unsettled, 'replica')}"
+            yield f"being copied: {counted(health.unsettled, 'replica')}"
     computing = [one.load for one in found.peers if one.role == "compute"]
     if sentences := sum(load.writes for load in computing):
         yield f"compute peers learn {sentences:,} sentences/s at work"
     if tokens := sum(load.growth for load in computing):
         yield f"they answer with {tokens:,} tokens/s at work"
     if found.silent:
-        yield f"no answer from {_names(found.silent)}"
+        yield f"no answer from {names(found.silent)}"
     for peer, shards in sorted(found.excluded.items()):
-        many, which = _many(len(shards), "shard"), _some(map(str, shards), len(shards))
+        many, which = counted(len(shards), "shard"), some(map(str, shards), len(shards))
         yield f"{name_of(peer)} differs from the other owners in {many}: {which}"
     if found.gone:
-        yield f"vanished and may come back: {_names(found.gone)}"
+        yield f"vanished and may come back: {names(found.gone)}"
     if found.full and found.verdict != "full":
-        yield f"full: {_names(found.full)}"
+        yield f"full: {names(found.full)}"
     if found.filling:
         yield _nearly_full(found.filling)
 
 
 def _nearly_full(filling: "Sequence[Filling]") -> str:
     shares = (f"{name_of(one.peer)} at {one.share:.0%}" for one in filling)
-    said = f"nearly full: {_some(shares, len(filling))}"
+    said = f"nearly full: {some(shares, len(filling))}"
     soonest = min((one.seconds for one in filling if one.seconds is not None), default=None)
     return said if soonest is None else f"{said}, full in {span(soonest)} at the present rate"
-
-
-def report_lines(report: "Report", expected: str, now: float) -> Iterator[str]:
-    """Yield the lines of a check's report: totals, faults, and whether the digest is `expected`."""
-    yield f"{report.shards} shards, {report.rows:,} rows, {report.connections:,} connections"
-    for shards, what in (
-        (report.lost, "served by nobody"),
-        (report.apart, "with replicas that have different chunks, at least for now"),
-        (report.under, "with too few replicas"),
-    ):
-        if shards:
-            yield f"{_many(len(shards), 'shard')} {what}: {_some(map(str, shards), len(shards))}"
-    if lost := report.losses.shards:
-        yield f"{report.losses.words(now)}: {_some(map(str, lost), len(lost))}"
-    for one in report.damaged:
-        what = "differs from replicas with the same chunks"
-        yield f"shard {one.shard} {what}, at {_names(one.peers)}"
-    if report.silent:
-        yield f"no answer from {_names(report.silent)}"
-    if report.digest:
-        yield f"digest {report.digest}"
-    if expected:
-        yield f"solo   {expected}"
-        agree = "agree" if report.digest == expected else "differ"
-        yield f"the swarm and the solo database {agree}"
-    if report.agrees:
-        yield "every shard is served, and its replicas agree"
-
-
-def _many(count: int, what: str) -> str:
-    return f"{count} {what}{'' if count == 1 else 's'}"
-
-
-def _names(peers: Sequence[Peer]) -> str:
-    return _some(map(name_of, peers), len(peers))
-
-
-def _some(names: Iterable[str], count: int) -> str:
-    shown = [name for name, _ in zip(names, range(_MOST_NAMED), strict=False)]
-    return ", ".join(shown) + (", ..." if count > _MOST_NAMED else "")
