@@ -42,7 +42,7 @@ def status(
     """
     if watch and as_json:
         raise typer.BadParameter(
-            "--json prints a single report, but --watch repeats it: give only one of them"
+            "--json prints a single report, but --watch repeats it: give one of them"
         )
 
     where = gateway_to(join, no_gateway or watch)
