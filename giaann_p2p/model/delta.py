@@ -178,7 +178,8 @@ def unique_neurons(concept: Ids, feature: Ids) -> tuple[Ids, Ids, Ints]:
 
 def first_of_runs(ascending: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
     """Return which values differ from the one before them."""
-    first = np.ones(len(ascending), np.bool_)
+    first = np.empty(len(ascending), np.bool_)
+    first[:1] = True
     np.not_equal(ascending[1:], ascending[:-1], out=first[1:])
     return first
 

@@ -50,7 +50,7 @@ class Slots:
 
     def _added(self, source: Neurons, number: Ints) -> Ints:
         if self._named is not None:
-            return self._by_name(source.concept[number], source.feature[number])
+            return self._by_name(*source.ids(number))
         self._count += len(number)
         return np.arange(self._count - len(number), self._count)
 
@@ -75,7 +75,7 @@ class Slots:
         if self._source is not None:
             number = self._mapped.nonzero()[0]
             number = number[self._mapped[number].argsort()]
-            named.numbers(self._source.concept[number], self._source.feature[number])
+            named.numbers(*self._source.ids(number))
         return named
 
     def _map(self, source: Neurons, largest: int) -> None:

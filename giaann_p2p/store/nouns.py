@@ -25,12 +25,13 @@ def nouns(captured: Captured, frequent: int = 0) -> list[Noun]:
     neurons, names = captured.columns.neurons, captured.columns.names
     found = list[Noun]()
     for shard in captured.shards:
-        is_noun = (neurons.feature[shard.neuron] == np.uint64(PRIME)) & (shard.count > 0)
+        concept, feature = neurons.ids(shard.neuron)
+        is_noun = (feature == np.uint64(PRIME)) & (shard.count > 0)
         if frequent:
             is_noun &= shard.count >= _least(shard.count[is_noun], frequent)
-        concepts = neurons.concept[shard.neuron[is_noun]].tolist()
-        for concept, count in zip(concepts, shard.count[is_noun].tolist(), strict=True):
-            if (name := names.get(concept)) is not None:
+        words, counts = concept[is_noun].tolist(), shard.count[is_noun].tolist()
+        for word, count in zip(words, counts, strict=True):
+            if (name := names.get(word)) is not None:
                 found.append(Noun(name, count))
     if frequent:
         found = nsmallest(frequent, found, key=lambda noun: (-noun.occurrences, noun.name))

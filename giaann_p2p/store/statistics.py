@@ -24,7 +24,7 @@ def statistics(captured: Captured) -> Statistics:
     """Return what captured shards hold in total."""
     shards, neurons = captured.shards, captured.columns.neurons
     return Statistics(
-        sum(len(np.unique(neurons.concept[shard.occurring])) for shard in shards),
+        sum(len(np.unique(neurons.ids(shard.occurring)[0])) for shard in shards),
         sum(len(shard.occurring) for shard in shards),
         sum(shard.connections for shard in shards),
         sum(int(shard.count.sum()) for shard in shards),

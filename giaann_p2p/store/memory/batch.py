@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from giaann_p2p.model.delta import Delta
-from giaann_p2p.model.neurons import Numbers
+from giaann_p2p.model.hash_table import Numbers
 from giaann_p2p.model.sequence import Ints
 from giaann_p2p.store.memory.shard import Part, Piece, Plain
 

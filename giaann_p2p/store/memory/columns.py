@@ -22,8 +22,9 @@ from typing import NamedTuple
 import numpy as np
 
 from giaann_p2p.model.delta import Delta
+from giaann_p2p.model.hash_table import Numbers
 from giaann_p2p.model.ids import PRIME
-from giaann_p2p.model.neurons import Neurons, Numbers
+from giaann_p2p.model.neurons import Neurons
 from giaann_p2p.model.rows import Name, Neuron, Row
 from giaann_p2p.model.sequence import Ids, Names
 from giaann_p2p.store.codec.sheaf import Sheaf
@@ -97,8 +98,7 @@ class Columns:
         """Divide a shard of the former layout; afterwards, each part is a shard of its own."""
         shard = self._shards[number]
         if shard is not None:
-            concept, feature = self.neurons.concept, self.neurons.feature
-            of = self.layout.shards_of(concept[shard.neuron], feature[shard.neuron])
+            of = self.layout.shards_of(*self.neurons.ids(shard.neuron))
             part_of = of.astype(np.int64) // self._before
             parts = list(split(shard, part_of, self.layout.shards // self._before))
             rows = [np.arange(part.rows, dtype=np.int32) for part in parts]
@@ -221,7 +221,7 @@ class Columns:
             layout, shards = table = self._table
             shard_number = layout.shard_of(*neuron)
             shard = shards[shard_number]
-            row = int(self._row[number])
+            row = self._row.item(number)
             if shard is None:
                 return None
             if row >= shard.rows:
@@ -246,14 +246,14 @@ class Columns:
 
     def _features_at_once(self, concept: int, most: int) -> Ids | None:
         """Return a column's most frequent features; None if a shard was divided meanwhile."""
-        known = min(len(self._head), len(self.neurons))
-        number = np.flatnonzero(self.neurons.concept[:known] == np.uint64(concept))
+        number = self.neurons.of_concept(concept)
+        number = number[number < len(self._head)]
         layout, shards = self._table
         shards = list(shards)  # before the rows: an index that is newer than its shard shows
         row = self._row[number]
         here = (row != _NO_ROW) | (self._head[number] != NO_PIECE)
         number, row = number[here], row[here]
-        feature = self.neurons.feature[number]
+        _, feature = self.neurons.ids(number)
         count = np.zeros(len(number), np.int64)
         of = layout.shards_of(np.full(len(number), concept, np.uint64), feature)
         for at in set(of.tolist()):
@@ -310,7 +310,7 @@ class Columns:
         head = self._head
         number = np.unique(number[number < len(head)])
         table = self._table
-        of = table.layout.shards_of(self.neurons.concept[number], self.neurons.feature[number])
+        of = table.layout.shards_of(*self.neurons.ids(number))
         by_shard = of.argsort(kind="stable")  # locality: read one shard after the other
         number, of = number[by_shard], of[by_shard]
         # Load heads, then batches, then shards, so that no piece is missed while a writer merges.
@@ -401,7 +401,7 @@ class Columns:
         self._pending = self._pending.since(floor)
 
     def _make_room(self) -> None:
-        more = len(self.neurons.concept) - len(self._head)
+        more = self.neurons.room - len(self._head)
         if more:
             self._row = np.concatenate([self._row, np.full(more, _NO_ROW, np.int32)])
             self._head = np.concatenate([self._head, np.full(more, NO_PIECE, np.int64)])

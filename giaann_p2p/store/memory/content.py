@@ -6,7 +6,7 @@ import numpy as np
 
 from giaann_p2p.model.delta import EMPTY, ConnectionKey, Delta, unique_neurons
 from giaann_p2p.model.ids import PRIME
-from giaann_p2p.model.neurons import Neurons, Numbers
+from giaann_p2p.model.neurons import Neurons
 from giaann_p2p.model.sequence import Ids, Ints, Names
 from giaann_p2p.store.codec.sheaf import Sheaf
 from giaann_p2p.store.memory.places import Places
@@ -18,8 +18,8 @@ def content(shards: Sequence[Shard], neurons: Neurons, places: Places, names: Na
     shards = [shard for shard in shards if shard.rows]
     if not shards:
         return EMPTY
-    used, slot = _slots(shards, neurons)
-    key = ConnectionKey.for_sizes(len(used), places.branches, places.segments)
+    concept, feature, slot = _slots(shards, neurons)
+    key = ConnectionKey.for_sizes(len(concept), places.branches, places.segments)
     source = [slot[shard.neuron[shard.row_numbers()]] for shard in shards]
     place = np.concatenate([shard.place for shard in shards])
     packed = key.pack(
@@ -30,11 +30,10 @@ def content(shards: Sequence[Shard], neurons: Neurons, places: Places, names: Na
     )
     order = np.argsort(packed)
     units = np.concatenate([shard.strengths.units(0, shard.connections) for shard in shards])
-    count = np.zeros(len(used), np.int64)
+    count = np.zeros(len(concept), np.int64)
     for shard in shards:
         there = shard.count > 0
         count[slot[shard.neuron[there]]] = shard.count[there]
-    concept, feature = neurons.concept[used], neurons.feature[used]
     rows = np.concatenate([slot[shard.occurring] for shard in shards])
     held = _names_of(concept[rows], feature[rows], names)
     return key.delta(concept, feature, count, packed[order], units[order], held)
@@ -57,21 +56,21 @@ def of_rows(rows: Sheaf, places: Places) -> Delta:
     return key.delta(concept, feature, count, packed[order], rows.strength[order], {})
 
 
-def _slots(shards: Sequence[Shard], neurons: Neurons) -> tuple[Numbers, Ints]:
-    """Return the numbers of all neurons in some shards, ordered by concept and feature.
+def _slots(shards: Sequence[Shard], neurons: Neurons) -> tuple[Ids, Ids, Ints]:
+    """Return the concepts and features of all neurons in some shards, in ascending order.
 
-    Also return an array that maps each number to its index in this order.
+    Also return an array that maps each neuron's number to its index in this order.
     """
     occurs = np.zeros(len(neurons), np.bool_)
     for shard in shards:
         occurs[shard.occurring] = True
         occurs[shard.target] = True
     found = np.flatnonzero(occurs)
-    order = np.lexsort((neurons.feature[found], neurons.concept[found]))
-    used = found[order].astype(np.uint32)
-    slot = np.zeros(len(neurons), np.int64)
-    slot[used] = np.arange(len(used))
-    return used, slot
+    concept, feature = neurons.ids(found)
+    order = np.lexsort((feature, concept))
+    slot = np.zeros(len(occurs), np.int64)
+    slot[found[order]] = np.arange(len(order))
+    return concept[order], feature[order], slot
 
 
 def _names_of(concept: Ids, feature: Ids, names: Names) -> Names:

@@ -11,7 +11,8 @@ import numpy.typing as npt
 
 from giaann_p2p.errors import UsageError
 from giaann_p2p.model.delta import first_of_runs
-from giaann_p2p.model.neurons import Neurons, Numbers
+from giaann_p2p.model.hash_table import Numbers
+from giaann_p2p.model.neurons import Neurons
 from giaann_p2p.model.sequence import Ints
 from giaann_p2p.store.codec.sheaf import Sheaf
 from giaann_p2p.store.memory.batch import Batch, Pending
@@ -66,7 +67,7 @@ class Found:
         used, index = _ranked(np.concatenate([row, target]), len(neurons))
         starts = np.zeros(len(row) + 1, np.int64)
         lengths.cumsum(out=starts[1:])
-        concept, feature = neurons.concept[used], neurons.feature[used]
+        concept, feature = neurons.ids(used)
         at, target = index[: len(row)], index[len(row) :]
         return Sheaf(concept, feature, {}, at, counts, starts, target, place, units)
 

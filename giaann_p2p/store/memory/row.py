@@ -55,12 +55,13 @@ def row_of(
     first = first_of_runs(part.target)
     target = part.target[first].astype(np.int64)
     first[:1] = False
+    concept, feature = neurons.ids(target)
     return Row(
         neuron,
         name,
         count,
-        neurons.concept[target],
-        neurons.feature[target],
+        concept,
+        feature,
         first.cumsum(),
         places.branch(part.place),
         places.segment(part.place),

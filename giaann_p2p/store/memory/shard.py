@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from giaann_p2p.model.delta import first_of_runs
-from giaann_p2p.model.neurons import Numbers
+from giaann_p2p.model.hash_table import Numbers
 from giaann_p2p.model.sequence import Ints
 from giaann_p2p.store.memory.strengths import Strengths, narrowed
 

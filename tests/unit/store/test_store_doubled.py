@@ -484,7 +484,7 @@ def test_no_other_row_is_counted_while_a_shard_is_divided() -> None:
     store.compact()
     found = store._state.columns
     first, second = found._shards[0].neuron[:2].tolist()
-    ids = found.neurons.concept[[first]], found.neurons.feature[[first]]
+    ids = found.neurons.ids(np.array([first]))
     assert store.connections_of(*ids) > 0
     found._row[first] = found._row[second]
     assert store.connections_of(*ids) == 0
