@@ -17,9 +17,8 @@ import numpy.typing as npt
 from giaann_p2p.model.delta import Delta
 from giaann_p2p.model.hash_table import Numbers
 from giaann_p2p.model.sequence import Ints
+from giaann_p2p.store.memory.heads import Heads
 from giaann_p2p.store.memory.shard import Part, Piece, Plain
-
-NO_PIECE = -1
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +41,8 @@ class Batch:
     """Shape [m]: the strength of each connection, in four bytes each if that is enough for all.
     Strengths are below 0 in a withdrawal."""
     previous: Ints
-    """Shape [r]: the number of the previous piece of each piece's neuron, or NO_PIECE."""
+    """Shape [r]: the number of the previous piece of each piece's neuron; a number
+    below those of all pending pieces if there is none."""
     shard_starts: Ints
     """Shape [N + 1]: where each shard's pieces start, and the end of the last."""
 
@@ -160,13 +160,13 @@ def batch_of(
     number: Numbers,
     place: npt.NDArray[Any],
     first: int,
-    head: Ints,
+    heads: Heads,
 ) -> Batch:
     """Make a batch of a delta.
 
     `shard`: the shard of each of the delta's neurons, or -1 to leave the neuron out. `number`: the
-    number of each of these neurons. `first`: the number of the batch's first piece. `head`: the
-    number of each neuron's last piece so far, indexed by the neuron's number.
+    number of each of these neurons. `first`: the number of the batch's first piece. `heads`: the
+    last piece of each neuron so far.
     """
     lengths = delta.lengths
     chosen = np.flatnonzero((shard >= 0) & ((delta.count > 0) | (lengths > 0)))
@@ -185,6 +185,6 @@ def batch_of(
         number[delta.target[connection]],
         place[connection],
         units if int(units.max(initial=0)) >> 32 else units.astype(np.uint32),
-        head[neuron],
+        heads.of(neuron),
         np.searchsorted(shard[chosen], np.arange(shards + 1)),
     )

@@ -3,7 +3,7 @@
 One thread adds, merges and drops. Meanwhile any number of threads read without a lock, and see each
 row as it was at one moment. Shared objects are replaced, never mutated: a shard by its successor,
 the tuple of batches by another tuple. The order matters: a writer publishes a batch before a
-neuron's `head` points into it, and a merged shard before it drops batches. A reader loads in the
+neuron's head points into it, and a merged shard before it drops batches. A reader loads in the
 opposite order: heads, batches, shards. So it finds each piece in a batch or merged into the shard.
 
 If the number of shards is doubled, all batches are merged first. Then a new table is published, in
@@ -29,9 +29,10 @@ from giaann_p2p.model.rows import Name, Neuron, Row
 from giaann_p2p.model.sequence import Ids, Names
 from giaann_p2p.store.codec.sheaf import Sheaf
 from giaann_p2p.store.layout import Layout, Shards
-from giaann_p2p.store.memory.batch import NO_PIECE, Batch, Gathered, Pending, batch_of, gathered
+from giaann_p2p.store.memory.batch import Batch, Gathered, Pending, batch_of, gathered
 from giaann_p2p.store.memory.content import of_rows
 from giaann_p2p.store.memory.found import Found
+from giaann_p2p.store.memory.heads import Heads
 from giaann_p2p.store.memory.places import Places
 from giaann_p2p.store.memory.row import joined, row_of
 from giaann_p2p.store.memory.shard import Part, Shard, empty_shard
@@ -68,7 +69,7 @@ class Columns:
         self.names: Names = {}
         self._pending = Pending()
         self._pieces = 0  # the number of the next piece
-        self._head = np.empty(0, np.int64)  # by neuron: its last piece
+        self._heads = Heads()
         self._row = np.empty(0, np.int32)  # by neuron: its row in its shard
         self._turn, self._due = 0, 0.0  # the shard to merge next, and the number of merges due
         self._name_bytes = 0
@@ -158,7 +159,7 @@ class Columns:
     @property
     def nbytes(self) -> int:
         """The memory that the columns take, in bytes, including batches, indices and names."""
-        indices = self.neurons.nbytes + self._head.nbytes + self._row.nbytes
+        indices = self.neurons.nbytes + self._heads.last.nbytes + self._row.nbytes
         pending = sum(batch.nbytes for batch in self._pending.batches)
         shards = sum(shard.nbytes for shard in self._shards if shard)
         return indices + self._name_bytes + pending + shards
@@ -177,7 +178,8 @@ class Columns:
             return
         self._pending = self._pending.plus(batch)
         self._pieces = batch.end
-        self._head[batch.neuron] = np.arange(batch.first, batch.end)
+        self._heads = self._heads.up_to(batch.end, self._pending.firsts[0])
+        self._heads.put(batch.neuron, batch.first)
         self._keep_pace(max(batch.connections + len(batch.neuron), _LEAST_BATCH))
 
     def _batch(self, delta: Delta, shards: Shards) -> Batch:
@@ -192,7 +194,7 @@ class Columns:
             number,
             self.places.of(delta.branch, delta.segment),
             self._pieces,
-            self._head,
+            self._heads,
         )
 
     def merge(self, number: int) -> Shard | None:
@@ -213,10 +215,10 @@ class Columns:
     def row(self, neuron: Neuron) -> Row | None:
         """Return a neuron's row; None if the neuron has no row here."""
         number = self.neurons.find(*neuron)
-        if number is None or number >= len(self._head):
+        if number is None or number >= len(self._heads):
             return None
         while True:
-            piece = int(self._head[number])
+            piece = self._heads.one(number)
             pending = self._pending
             layout, shards = table = self._table
             shard_number = layout.shard_of(*neuron)
@@ -247,11 +249,11 @@ class Columns:
     def _features_at_once(self, concept: int, most: int) -> Ids | None:
         """Return a column's most frequent features; None if a shard was divided meanwhile."""
         number = self.neurons.of_concept(concept)
-        number = number[number < len(self._head)]
+        number = number[number < len(self._heads)]
         layout, shards = self._table
         shards = list(shards)  # before the rows: an index that is newer than its shard shows
         row = self._row[number]
-        here = (row != _NO_ROW) | (self._head[number] != NO_PIECE)
+        here = (row != _NO_ROW) | (self._heads.last[number] >= 0)
         number, row = number[here], row[here]
         _, feature = self.neurons.ids(number)
         count = np.zeros(len(number), np.int64)
@@ -307,14 +309,13 @@ class Columns:
     def _rows_at_once(self, concept: Ids, feature: Ids) -> Sheaf | None:
         """Return neurons' rows; None if a shard was divided or dropped meanwhile."""
         number = self.neurons.look_up(concept, feature)
-        head = self._head
-        number = np.unique(number[number < len(head)])
+        number = np.unique(number[number < len(self._heads)])
         table = self._table
         of = table.layout.shards_of(*self.neurons.ids(number))
         by_shard = of.argsort(kind="stable")  # locality: read one shard after the other
         number, of = number[by_shard], of[by_shard]
         # Load heads, then batches, then shards, so that no piece is missed while a writer merges.
-        heads, pending, shards = head[number].tolist(), self._pending, list(table.shards)
+        heads, pending, shards = self._heads.of(number).tolist(), self._pending, list(table.shards)
         if self._table is not table:
             return None
         rows = self._row[number].tolist()
@@ -401,10 +402,10 @@ class Columns:
         self._pending = self._pending.since(floor)
 
     def _make_room(self) -> None:
-        more = self.neurons.room - len(self._head)
+        more = self.neurons.room - len(self._heads)
         if more:
             self._row = np.concatenate([self._row, np.full(more, _NO_ROW, np.int32)])
-            self._head = np.concatenate([self._head, np.full(more, NO_PIECE, np.int64)])
+            self._heads = self._heads.longer(more)
 
     def _learn_names(self, names: Names) -> None:
         for number, text in names.items():

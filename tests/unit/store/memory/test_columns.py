@@ -17,6 +17,7 @@ from giaann_p2p.store.codec.parcel import Limits
 from giaann_p2p.store.codec.sheaf import SheafRows, decode, encode
 from giaann_p2p.store.layout import Layout
 from giaann_p2p.store.memory import columns as module
+from giaann_p2p.store.memory import heads
 from giaann_p2p.store.memory.columns import Columns
 from giaann_p2p.store.memory.content import content
 from giaann_p2p.store.memory.places import Places
@@ -38,10 +39,12 @@ def columns() -> Columns:
     return held(Columns(Layout(shards=4), Places(SMALL.branches, SMALL.segments)))
 
 
-@pytest.fixture(params=[1, 50, 1 << 19])
+@pytest.fixture(params=[(1, 1 << 31), (50, 1 << 31), (50, 1), (1 << 19, 1 << 31)])
 def eager(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Merge after each connection, now and then, or hardly ever."""
-    monkeypatch.setattr(module, "_LEAST_PENDING", request.param)
+    """Merge after each connection, now and then, or hardly ever; move the base of pieces or not."""
+    pending, pieces = request.param
+    monkeypatch.setattr(module, "_LEAST_PENDING", pending)
+    monkeypatch.setattr(heads, "_MOST", pieces)
 
 
 def held(columns: Columns) -> Columns:
@@ -213,8 +216,15 @@ def test_everything_is_accounted_for(columns: Columns) -> None:
     assert before < columns.nbytes < pending
 
 
-def test_reading_while_writing_sees_each_row_at_one_moment(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every chunk adds the same to a row, so a row's strengths are all the same multiple."""
+@pytest.mark.parametrize("pieces", [1 << 31, 1])
+def test_reading_while_writing_sees_each_row_at_one_moment(
+    monkeypatch: pytest.MonkeyPatch, pieces: int
+) -> None:
+    """Every chunk adds the same to a row, so a row's strengths are all the same multiple.
+
+    This holds if the pieces have one base, and if the base moves on with each chunk.
+    """
+    monkeypatch.setattr(heads, "_MOST", pieces)
     monkeypatch.setattr(module, "_LEAST_PENDING", 64)
     columns = held(Columns(Layout(shards=4), Places(SMALL.branches, SMALL.segments)))
     delta = learn(built(*SENTENCES), SMALL)
@@ -254,6 +264,7 @@ def test_reading_while_writing_sees_each_row_at_one_moment(monkeypatch: pytest.M
         reader.join()
     assert wrong == []
     assert_same(whole(columns), total([delta] * 300))
+    assert (columns._heads.base > 0) == (pieces == 1)
 
 
 def test_a_merge_that_fails_leaves_no_mark(
