@@ -1,4 +1,4 @@
-"""What the owners of each shard agree that it holds: the content that most of them report.
+"""Agreement on each shard's content: the content that most of its owners report.
 
 Only the owners that the placement names have a vote. Any peer may claim to serve a shard, so a few
 strangers could otherwise pass off their content as the swarm's.
@@ -27,17 +27,17 @@ class Agreed(NamedTuple):
 
     digest: Digest
     peers: list[Peer]
-    """The owners that have it."""
+    """The owners that have this content."""
 
 
 class Agreement(NamedTuple):
-    """What a swarm's shards hold."""
+    """The content of a swarm's shards, as far as their owners agree on it."""
 
     agreed: Mapping[int, Agreed]
     open: list[int]
-    """The shards of which no content has a majority."""
+    """The shards whose owners agree on no content by majority."""
     uneven: list[int]
-    """The shards that have other chunks than most shards: somebody is learning."""
+    """The shards whose chunks differ from those of most shards, because a text is being learned."""
 
 
 def agreement(told: DigestsOf, shards: int, placement: Owners) -> Agreement:

@@ -1,14 +1,14 @@
-"""Which shards a storage peer holds beside their owners: those that lack owners with standing.
+"""Decides which shards a peer holds beside their owners: those that lack owners with standing.
 
 Placement gives shards to all members alike, and a newcomer may promise any capacity. So each peer
-also computes where shards would be if only the members with standing were there. Where a shard has
-fewer owners with standing than replicas, as many of the others hold it beside its owners. Newcomers
-thus serve at once, but each shard also has all the replicas of standing that it can have, whoever
-joins, vanishes or leaves.
+also computes a second placement, on the members with standing alone. If a shard has fewer owners
+with standing than replicas, owners by the second placement make up the number, and hold it beside
+its owners. Newcomers thus serve at once, but each shard also has as many replicas at peers with
+standing as possible, whoever joins, vanishes or leaves.
 
-Peers differ for a while in whom they give standing, so a shard may have a replica more or less
-beside its owners than it should. But no peer gives a replica up that peers with standing do not
-prove that they have, too (see `ShardDrop`).
+Peers may disagree for a while on which peers have standing, so a shard may have one replica too
+many or too few beside its owners. But no peer drops a replica until peers with standing have proved
+that they hold its content, too (see `ShardDrop`).
 """
 
 from collections.abc import Mapping

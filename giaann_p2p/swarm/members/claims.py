@@ -55,9 +55,9 @@ class Claims:
         vars(self).update(vars(wider))
 
     def divided(self, shards: int) -> "Claims":
-        """Return the index once the shards were divided into so many: a shard's claims are to each.
+        """Return the index after a division into `shards` shards; each child inherits its claims.
 
-        It shares the rows' other columns with this one, which must not be used any more.
+        The result shares its other columns with this index, which must not be used any more.
         """
         other, times = Claims(len(self), shards), shards // self.shards
         for name in ("expires", "known_for", "live", "holds"):
@@ -147,10 +147,10 @@ class Claims:
 
 
 def _repeated(bits: Bits, shards: int, times: int) -> Bits:
-    """Return sets of shards as those of their children: shard s is divided into s, s + N, ..."""
+    """Replace each shard in some sets by its children: shard s is divided into s, s + N, ..."""
     if shards % 8 == 0:
         return np.tile(bits, (1, times))
-    flags = np.unpackbits(bits, axis=1, count=shards, bitorder="little")  # fewer than 8
+    flags = np.unpackbits(bits, axis=1, count=shards, bitorder="little")  # fewer than 8 shards
     return np.packbits(np.tile(flags, (1, times)), axis=1, bitorder="little")
 
 

@@ -82,7 +82,7 @@ class _Entry(msgspec.Struct, frozen=True):
     """The signed record, without its pulse."""
     id: bytes
     before: bytes
-    """The id of the peer's record before, whose pulses may still be on their way; empty if there
+    """The id of the peer's previous record, whose pulses may still be in transit; empty if there
     was none."""
     pulse: Pulse
     announcement: Announcement
@@ -93,7 +93,7 @@ class _Entry(msgspec.Struct, frozen=True):
 
     @property
     def lived(self) -> int:
-        """Time at which the peer lived for certain, by its own clock."""
+        """Latest time at which the peer is proved to be alive, by its own clock."""
         return self.announcement.lived(self.pulse)
 
 
@@ -110,8 +110,8 @@ class Directory:
     ) -> None:
         """Create an empty directory of at most `most` records.
 
-        `rules` returns those of the newest edition known here. A record is kept for `forget`
-        seconds after it expires. Without `admission` the directory accepts every peer.
+        `rules` returns the rules by the newest known edition. A record is kept for `forget` seconds
+        after it expires. Without `admission` the directory accepts every peer.
         """
         if forget < _LEAST_FORGET:
             raise UsageError(f"forget must be {_LEAST_FORGET} s or more; it is {forget}")
@@ -183,7 +183,7 @@ class Directory:
     def _prolong(self, row: int, short: bytes, now: float) -> SignOfLife | None:
         """Prolong the life of a known record if its bare pulse is new and valid.
 
-        Looks at the board call this for every peer of the swarm.
+        Each read of the board calls this for every peer of the swarm.
         """
         old = self._entries[row]
         found, pulse = old.announcement, shown_by(short[ID_BYTES:])
@@ -287,7 +287,7 @@ class Directory:
         return self._naming(self._has(self._claims.syncing, shard) & self._claims.live, now)
 
     def sharing(self, shards: Shards, now: float) -> dict[Peer, list[int]]:
-        """Return the live peers that serve or fetch any of these shards, each with those it has."""
+        """Return, by live peer, which of these shards it serves or fetches."""
         self._advance(now)
         held = self._claims.held_of(shards)
         return {self._entries[row].announcement.peer: some for row, some in held.items()}
@@ -405,14 +405,14 @@ class Directory:
         self._due = min(self._due, expires)
 
     def _claim(self, row: int, entry: _Entry | None) -> object:
-        """Return the part of a record that `version` tracks; None if it is of no storage peer."""
+        """Return the part of a record that `version` tracks; None unless it is a storage peer's."""
         if entry is None or not self._claims.holds[row]:
             return None
         found, is_live = entry.announcement, bool(self._claims.live[row])
         return is_live, found.state, found.capacity, found.shards
 
     def _dispel(self, old: _Entry, new: _Entry) -> None:
-        """End a peer's backoff if it lived after it failed, by its own clock."""
+        """End a peer's backoff if it was alive after its failure, by its own clock."""
         peer = new.announcement.peer
         since = self._silences.since(peer)
         if since is not None:
@@ -437,9 +437,9 @@ class Directory:
         self._due = float(ends.min())
 
     def _count_anew(self) -> None:
-        """Divide all claims; read those records again that counted more shards than there were.
+        """Divide all claims, and decode again the sets of records that counted more shards.
 
-        If they counted very many, they were not read at all; they are dropped if malformed.
+        Records that counted far too many shards were never decoded; drop those that are malformed.
         """
         rules, before = self._rules(), self._claims.shards
         claims = self._claims = self._claims.divided(rules.shards)

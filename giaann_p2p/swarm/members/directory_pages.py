@@ -3,8 +3,8 @@
 1. An answer contains one page of the live records of one role, as their own peers signed them:
    first those that this peer keeps for the DHT, because they are the newest, then those in its
    directory; each once, with the newest pulse.
-2. Most clients have the records already, and ask for the pulses. Then a bare pulse takes the place
-   of each record that was among the answers `NEWS` seconds ago, and 30 bytes that of 500.
+2. Most clients have the records already, and ask for the pulses. Then a bare pulse of 30 bytes
+   replaces each record, of some 500 bytes, that was already in the answers `NEWS` seconds ago.
 3. Pages are cut anew at most four times a second, so many requests cost little more than their
    bytes.
 4. The bytes of all answers share a budget. A flood of requests uses it up; then clients get a busy

@@ -60,7 +60,7 @@ class Figures(msgspec.Struct, frozen=True, kw_only=True):
     shards: int
     replicas: int
     edition: int = 0
-    """Number of the edition that the swarm's rules are of; 0 for the manifest."""
+    """Number of the edition that sets the swarm's rules; 0 for the manifest."""
     health: Health
 
     @property

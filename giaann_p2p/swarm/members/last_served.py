@@ -1,10 +1,10 @@
 """When storage peers last served anything, as remembered by compute peers.
 
-If all storage peers of a swarm are gone, their records expire within half a minute, and nobody is
-left who remembers lost shards (see `KnownSets`). The swarm would then look like one that has just
+If all storage peers of a swarm are gone, their records expire within half a minute, and no peer is
+left that remembers lost shards (see `KnownSets`). The swarm would then look like one that has just
 started. So each compute peer remembers, for as long as it runs, when a storage peer last served a
-shard. While none does, the peer's record tells that time in `Announcement.missing`, without naming
-shards. See `losses` for what is made of it.
+shard. While none does, the peer's record states that time in `Announcement.missing`, without naming
+shards. `losses` uses it.
 """
 
 from giaann_p2p.swarm.members.directory import Directory
@@ -28,7 +28,7 @@ class LastServed:
         return f"<LastServed: {'now' if self._serves else f'at {self._seen:.0f}'}>"
 
     def look(self, now: float) -> bool:
-        """Look who serves shards now; return whether `missing` has changed.
+        """Check whether any peer serves shards now; return whether `missing` has changed.
 
         `now` is the time by which records expire, so a peer that cannot read the directory does not
         mistake that for the end of all storage peers.

@@ -1,11 +1,11 @@
 """A peer's own record: signed anew when it has news, otherwise continued by its next pulse.
 
-1. Everything that the record says is news when it changes, except when it was issued. The load is
-   news only when a figure has doubled or halved, or became or was zero, because others choose
-   between peers by it, and need no more.
-2. A pulse is due every `PULSE_SECONDS` after the record was issued. One may be shown a step early,
-   because posts are not on time; a peer that posts more often signs anew. So a pulse hardly says
-   that its peer lived later than it did.
+1. Any change to the record is news, except to its time of issue. The load is news only when a
+   figure has doubled or halved, or became or was zero, because others only use it to choose between
+   peers.
+2. A pulse is due every `PULSE_SECONDS` after the record was issued. A pulse may be shown one step
+   early, because posts are not punctual; a peer that posts more often signs a new record. So a
+   pulse hardly overstates how long its peer has lived.
 3. Each record has a chain of its own, so that no pulse of an earlier record prolongs a later one.
 """
 
@@ -53,7 +53,7 @@ class OwnRecord:
 
 
 def is_news(old: Announcement, new: Announcement) -> bool:
-    """Return whether a peer must sign what it says now, because it differs from its record."""
+    """Return whether a new announcement differs from the old one so much that it must be signed."""
     same = msgspec.structs.replace(
         new, sequence=old.sequence, issued=old.issued, load=old.load, anchor=old.anchor
     )
@@ -61,6 +61,6 @@ def is_news(old: Announcement, new: Announcement) -> bool:
 
 
 def _differ(old: Load, new: Load) -> bool:
-    """Return whether a figure has doubled or halved, or became or was zero."""
+    """Return whether a figure of the load has doubled or halved, or became or was zero."""
     pairs = zip(msgspec.structs.astuple(old), msgspec.structs.astuple(new), strict=True)
     return any(one != other and max(one, other) >= 2 * min(one, other) for one, other in pairs)

@@ -27,7 +27,7 @@ _SPARE = 64
 """Incarnations of forgotten peers are pruned once there are this many more incarnations than twice
 the number of records in the directory."""
 _KEPT = 5.0
-"""Seconds after which what depends on standing is determined anew."""
+"""Seconds after which results that depend on standing are recomputed."""
 
 
 class PeersView:
@@ -44,7 +44,7 @@ class PeersView:
         admission: Admission | None = None,
         standing: Standing | None = None,
     ) -> None:
-        """Begin with an empty view; `rules` returns those of the newest edition known here."""
+        """Begin with an empty view; `rules` returns the rules by the newest known edition."""
         self.me = me
         self.admission = admission
         self.standing = Standing(me) if standing is None else standing
@@ -118,9 +118,9 @@ class PeersView:
         return self._looked_at
 
     def version(self, now: float) -> int:
-        """Return a number that changes whenever what placement rests on changes.
+        """Return a number that changes whenever the inputs of the placement change.
 
-        That is the members, the shards that they hold, and the swarm's rules.
+        These are the members, the shards that they hold, and the swarm's rules.
         """
         return self._version(self._at(now))
 
@@ -150,9 +150,9 @@ class PeersView:
         """Return the peers that hold shards without owning them, with those shards.
 
         Such a peer holds the shards beside owners that it takes for newcomers (see `held_beside`),
-        or is about to hand them over. At most as many such peers count per shard as it should have
-        replicas: those that this peer has seen for the longest time. So strangers with false claims
-        cannot make writers push to any number of peers.
+        or is about to hand them over. Per shard, at most as many such peers count as the shard
+        should have replicas: the ones that this peer has seen for the longest time. So strangers
+        with false claims cannot make writers push to any number of peers.
         """
         at = self._at(now)
         version = self._version(at)
@@ -182,7 +182,7 @@ class PeersView:
         return {one.peer: one.slots if one.state == "active" else 0 for one in said}
 
     def sharing(self, shards: Shards, now: float) -> dict[Peer, list[int]]:
-        """Return the live peers that serve or fetch any of these shards, each with those it has."""
+        """Return, by live peer, which of these shards it serves or fetches."""
         return self.directory.sharing(shards, self._at(now))
 
     def ready(self, shard: int, now: float) -> list[Peer]:

@@ -15,13 +15,14 @@ Every peer computes the placement by itself, and all must get the same result, b
    bounds, because replication matters more than balance.
 5. A swarm may raise its number of replicas (see `edition`). Then the owners by the manifest stay
    owners, and each further replica goes to the first peer in line that has none yet. So the owners
-   by a lower number are among those by a higher one: to raise it moves no shard away from a peer,
-   and peers that know different numbers agree on all owners by the lower one.
+   by a lower number of replicas remain owners by a higher one: raising it takes no shard from a
+   peer, and peers that know different numbers agree on all owners by the lower one.
 6. A swarm may double its number of shards. Then a peer orders the shards of the manifest by its
    permutation, and asks for the children of each one after the other, in an order of its own. So
-   children go where their parent was, but where a bound or a smaller share divides them. Placed
-   anew, nearly all of a large swarm's shards would move. The price: peers draw as coarsely as by
-   the manifest, so where they own fewer than some fifty parents, a join moves up to twice as much.
+   children stay with the owners of their parent, unless a bound or a smaller share separates them.
+   If they were placed independently, nearly all shards of a large swarm would move. The price: the
+   draw stays as coarse as by the manifest, so if peers own fewer than some fifty parents each, a
+   join moves up to twice as much.
 
 A join or leave changes all shares slightly and in proportion, and with them what each peer rejects,
 so hardly more shards move than must (measure it with `python -m tests.benchmarks.placement`). That
@@ -68,8 +69,8 @@ would move many shards whenever the median changes from one common size to the n
 _CAPACITY_BITS = 7
 _FURTHER_ROUNDS = 16
 """Maximum number of rounds in which peers reject requests for a further replica. Few peers are left
-for it, so to keep all bounds might take thousands of rounds; after these, hardly a peer exceeds its
-bound, by a few percent."""
+for it, so respecting all bounds might take thousands of rounds; after this many, hardly any peer
+exceeds its bound, and only by a few percent."""
 _NEVER = np.uint32(0xFFFFFFFF)
 _ONE = 1 << 40
 _ROUNDS = 4
@@ -162,7 +163,7 @@ class Placement:
     def moves(self, other: "Placement") -> dict[Peer, Moved]:
         """Return what each peer gains and loses when `other` replaces this placement.
 
-        If `other` has more shards, a peer has the children of the shards that it owns.
+        If `other` has more shards, the owners of a shard here count as owners of its children.
         """
         found, (count, then) = {}, (len(self.owner_matrix), len(other.owner_matrix))
         for peer in sorted({*self.peers, *other.peers}):
@@ -299,7 +300,7 @@ class _Asked(NamedTuple):
 
 
 def _without(asked: _Asked, taken: Owners) -> _Asked:
-    """Return the requests without those of peers for shards that they own already."""
+    """Return the requests, except those for shards that the asking peer owns already."""
     owns = np.zeros(len(asked.shard), np.bool_)
     for owner in taken.T:
         owns |= owner[asked.shard] == asked.peer
@@ -358,8 +359,8 @@ class _Asking:
     def _ordered(self, place: Ints, peers: Ints, counts: Ints) -> npt.NDArray[np.uint32]:
         """Return the shards at some places of each peer's permutation.
 
-        Each step maps the shards one to one, so the result is a permutation, too. It is one of the
-        first shards, and the lowest bits of a place select one of their children.
+        Each step maps the shards one to one, so the result is a permutation, too. It permutes the
+        shards of the manifest; the lowest bits of a place select one of the children.
         """
         bits = self._first.bit_length() - 1
         half, mask = np.uint32(max(1, bits // 2)), np.uint32(self._first - 1)

@@ -1,11 +1,11 @@
-"""Signs of life of compute peers, as whoever gives them work needs them: each is told once."""
+"""Signs of life of compute peers, each reported once, for the peers that give them work."""
 
 from giaann_p2p.swarm.members.directory import Directory
 from giaann_p2p.swarm.wire.identity import Peer
 
 
 class SignsOfLife:
-    """The newest records and pulses of compute peers that were told already."""
+    """The newest record and pulse of each compute peer that `news` has reported."""
 
     def __init__(self) -> None:
         self._told: dict[Peer, tuple[int, int, int]] = {}

@@ -9,8 +9,8 @@ Standing decides two things about data (see `held_beside` and `Writer`): each sh
 at peers with standing, beside those of newcomers, and an update is committed only when a holder
 with standing has it. So peers that join and vanish, however large and in however young a swarm,
 take no data with them. It also decides how fast an author may teach, but not while the whole book
-is younger than `founding` seconds: in the first minutes of a swarm, who has only just begun to
-learn is no flood.
+is younger than `founding` seconds: in the first minutes of a swarm, authors that have only just
+begun to learn are no flood.
 
 A peer that is caught lying loses no seconds. But it does not count as a keeper of anything while
 audits by most owners of a shard, with standing themselves, find its replica wrong (see
@@ -38,8 +38,9 @@ NOTE = "standing"
 NOTED_EVERY = 300.0
 """Maximum number of seconds between two saves of the book of standing."""
 _NOTED_FIRST, _NOTED_PART = 10.0, 4
-"""Seconds between the first two saves, and the part of the book's age between later ones: whoever
-begins anew must not take for equal who joined meanwhile, in a young swarm either."""
+"""Seconds between the first two saves; and the divisor of the book's age that gives the seconds
+between later saves. Frequent saves in a young swarm let a restarted peer tell earlier peers from
+the ones that joined meanwhile."""
 MOST_PEERS = 1 << 14
 """Maximum number of peers in a book of standing. The peer that was seen for the shortest time is
 evicted first, so a flood of strangers never evicts a peer with standing."""
@@ -76,7 +77,7 @@ class Standing:
         self._now = 0.0  # time at which any peer was last heard, in this run
         self._saved = 0.0  # time at which the book was saved in an earlier run
         self._before: set[Peer] = set()  # peers of earlier runs, until they are heard in this one
-        self._until = 0.0  # time until which those were there all the time that are heard
+        self._until = 0.0  # a peer of earlier runs heard by this time was never away
         self._noted = 0.0  # `oldest` at the last note
 
     def __len__(self) -> int:
@@ -110,15 +111,15 @@ class Standing:
             self._forget(min(self._seen, key=self._seen.__getitem__))
 
     def _meanwhile(self, peer: Peer, now: float) -> float:
-        """Return the seconds for which to credit a peer that was there before and after a restart.
+        """Return the seconds to credit to a peer that was seen before and after this one's restart.
 
-        It was probably there meanwhile, unlike those that joined in that time. But it gets no more
-        than what it had, so that who was seen once does not gain a month.
+        It was probably alive meanwhile, unlike peers that joined in that time. But its seconds at
+        most double, so a peer that was seen only once does not gain a month.
         """
         if not self._last:
             self._until = now + LIFETIME
         elif now > self._until:
-            self._before.clear()  # who is not there by now was away, too
+            self._before.clear()  # the peers not heard by now were away, too
         if peer not in self._before:
             return 0.0
         self._before.remove(peer)
@@ -131,8 +132,8 @@ class Standing:
     def seconds(self, peer: Peer) -> float:
         """Return for how many seconds a peer has been seen.
 
-        The time since its last record counts, too, as long as that is valid. Otherwise the chance
-        by which some records come before others would decide who has standing in the first seconds.
+        The time since its last record counts, too, while that record is valid. Otherwise the random
+        order in which records arrive would decide which peers have standing in the first seconds.
         """
         since = self._now - self._last.get(peer, self._now)
         return self._seen.get(peer, 0.0) + (min(since, LIFETIME) if since > 0 else 0.0)

@@ -110,7 +110,7 @@ class Disputes:
             self.opened += 1
 
     def divide(self) -> None:
-        """Divide all disputes by the shards that there are now: their number has doubled.
+        """Divide all disputes by the present shards, because their number has doubled.
 
         The present round begins anew: voters of a shard need not vote on all of its children.
         """

@@ -68,7 +68,7 @@ def confirmed(data: bytes, marked: Marked) -> Known:
         raise MessageError(f"{len(data)} bytes are no positions of rows")
     at = np.frombuffer(data, "<u2").tolist()
     if any(after <= before for before, after in pairwise(at)):
-        raise MessageError("the positions of rows that are the same do not ascend")
+        raise MessageError("the positions of confirmed rows do not ascend")
     if at and at[-1] >= len(marked.rows):
-        raise MessageError("a row is said to be the same, but its mark was not sent")
+        raise MessageError("an answer confirms a row whose mark was not sent")
     return dict(marked.rows[one] for one in at)

@@ -6,9 +6,9 @@ soon be no quicker than the others. So among the peers that may be asked:
    a call to it is late, and for a second after it answered that it is busy;
 2. a peer without samples is taken to be as quick as the quickest one, so that it is tried;
 3. those whose wait is about the shortest share the reads: a peer that hangs comes last, and one
-   with fewer open calls comes first. Among equals it is the question's turn that decides, a hash of
-   the question, the peer and the reader. All parts of a question that may go to the same peers take
-   the same turn, so they travel in one message.
+   with fewer open calls comes first. Ties are broken by the peer's turn: a hash of the question,
+   the peer and the reader. All parts of a question that may go to the same peers take the same
+   turn, so they travel in one message.
 """
 
 import hashlib
@@ -18,10 +18,12 @@ from giaann_p2p.swarm.reading.latency import Latencies
 from giaann_p2p.swarm.wire.identity import Peer
 
 _ALIKE, _ALIKE_SECONDS = 2.0, 0.005
-"""A peer is about as quick as the quickest one if its wait is at most so many times as long, plus
-these seconds. More would share the reads more evenly, and answer them more slowly."""
+"""A peer is about as quick as the quickest one if its wait is at most this multiple of the
+shortest, plus these seconds. More would share the reads more evenly, and answer them more
+slowly."""
 _BUSY = 1.0
-"""Seconds for which a peer that said that it is busy counts as slow, and its expected wait then."""
+"""Seconds for which a peer that refused as busy counts as slow, and its expected wait until
+then."""
 
 
 class Loads:

@@ -16,11 +16,11 @@ complete and contains only what was asked for. If a peer fails, is late or lacks
 one is asked. When none is left, all are retried until the question's timeout.
 
 If the answer would be too long, half as many neurons are asked for at once, and in the end halves
-of one neuron's row. A peer may say so of any question, so a second one is asked before.
+of one neuron's row. A peer may falsely claim that, so a second one is asked first.
 
 Rows that the reader has cached are confirmed by marks where they have not changed; a confirmed row
-counts as if it had been sent. Only comparisons and disputes always ask for the rows themselves, so
-that a peer that confirms whatever it is asked is found by them.
+counts as if it had been sent. Only comparisons and disputes always ask for the rows themselves, and
+so find a peer that confirms every mark.
 
 Rows may be compared with those of other owners: `row_vote` decides which rows, and when a row is
 accepted; `disputes` decides which peer is blamed.
@@ -53,7 +53,8 @@ from giaann_p2p.swarm.wire.message import Message
 from giaann_p2p.swarm.wire.row_messages import MOST_READ
 
 _ENOUGH_SAY_SO = 2
-"""How many peers must say that an answer would be too long, while others are left to be asked."""
+"""Number of peers that must call an answer too long, if others are left, before less is
+requested."""
 _PAUSE = 0.2
 """Seconds until the peers of a shard are retried, after all of them were asked in vain."""
 
@@ -85,7 +86,7 @@ class _Part:
     ) -> None:
         self.shard, self.neurons, self.number, self.known = shard, neurons, number, known
         self.within = within
-        """The slice of the rows; with another one than everything, there is one neuron."""
+        """The slice of the rows; unless it is everything, the part has only one neuron."""
         self.rows: list[Row | None] | None = None
         """The rows of `neurons`; None while the part has no result."""
         self.tried: set[Peer] = set()
@@ -101,7 +102,7 @@ class _Part:
         self.disputed = False
         """Whether a dispute on rows of this part was opened."""
         self.refused = list[int]()
-        """The numbers of neurons in the calls whose answers would be too long, as peers said."""
+        """The numbers of neurons in the calls that peers refused as too long."""
         self.is_too_long = False
         """Whether to ask for less at once."""
 
@@ -178,8 +179,8 @@ class Reader:
     ) -> tuple[int, list[ReadAction]]:
         """Open a question for rows; return its number and the first calls.
 
-        The outcome will be an `Answered` with this number. `known`: rows that were read before, of
-        which those that have not changed need not be sent again.
+        The outcome will be an `Answered` with this number. `known`: rows that were read before;
+        peers need not send them again if they have not changed.
         """
         self._numbers += 1
         neurons = dict.fromkeys(question.neurons)
@@ -197,7 +198,7 @@ class Reader:
         most: int,
         within: RowSlice = EVERYTHING,
     ) -> list[_Part]:
-        """Divide neurons by their shards, each shard's into batches; each is to be read anew."""
+        """Divide neurons by shard, and those of each shard into batches, to be read anew."""
         by_shard: dict[int, list[Neuron]] = {}
         shard_of = self._others.rules.layout.shard_of
         for neuron in neurons:
@@ -213,9 +214,9 @@ class Reader:
         return parts
 
     def _follow(self, now: float) -> None:
-        """Divide what is not read yet by the shards that there are now, if their number doubled.
+        """If the number of shards doubled, divide the unread parts by the present shards.
 
-        The peers of the calls before need not serve all halves of a shard.
+        Peers that were called before need not serve all children of a shard.
         """
         if self._shards == self._others.rules.shards:
             return
@@ -233,9 +234,9 @@ class Reader:
             self._divide(reading, refused, now)
 
     def _divide(self, reading: _Reading, parts: Sequence[_Part], now: float) -> None:
-        """Divide some parts anew, by shards and into as much as is to be asked for at once.
+        """Divide some parts anew, by shard and by the number of neurons to ask for at once.
 
-        Answers to the calls before are ignored.
+        Answers to earlier calls are ignored.
         """
         again = set(parts)
         reading.parts = [part for part in reading.parts if part not in again]
@@ -438,7 +439,7 @@ class Reader:
 
 
 def _in_turns(parts: list[_Part], most: int) -> Iterator[list[_Part]]:
-    """Group the parts of a question into batches of at most so many neurons."""
+    """Group the parts of a question into batches of at most `most` neurons."""
     some, size = list[_Part](), 0
     for part in parts:
         if some and size + len(part.neurons) > most:

@@ -4,8 +4,8 @@ A call may name rows that the reader knows, by their marks. A row that the peer 
 same counts in every way as if the peer had sent it.
 
 An answer counts if it is complete and contains only what was asked for. A peer that sends any other
-answer, or none in time, is avoided for a while. One that is merely busy counts as slow for a while,
-and so does one that says that its answer would be too long, because it may say so of any.
+answer, or none in time, is avoided for a while. A busy peer counts as slow for a while, and so does
+one that calls its answer too long, because that claim may be false.
 """
 
 from collections.abc import Callable, Sequence
@@ -53,9 +53,9 @@ class RowAnswer(NamedTuple):
     moved: frozenset[Neuron]
     """The requested neurons of shards that the peer does not serve."""
     same: Known = NOTHING_KNOWN
-    """The rows that the reader knows, and that the peer says are the same."""
+    """The reader's known rows that the peer confirms."""
     too_long: int = 0
-    """The number of neurons in the call, if the peer said that the answer would be too long."""
+    """Number of neurons in the call if the peer called the answer too long; otherwise 0."""
 
     def lacks(self, neurons: Sequence[Neuron]) -> bool:
         """Return whether the peer does not serve the shard of any of some neurons."""
@@ -103,8 +103,8 @@ class RowCalls:
     ) -> Call:
         """Return a call that asks a peer for rows; `then` gets the result and the time.
 
-        The peer need not send those of the `known` rows that have not changed. Only one neuron's
-        row can be asked for `within` a slice.
+        The peer need not send `known` rows that have not changed. Only one neuron's row can be
+        asked for `within` a slice.
         """
         marked = self._marker.marked(neurons, NOTHING_KNOWN if within.halvings else known)
         order = list(dict.fromkeys([*(neuron for neuron, _ in marked.rows), *neurons]))
@@ -153,7 +153,7 @@ class RowCalls:
             raise MessageError("the answer contains rows that were not requested")
         same = confirmed(answer.same, asked.marked)
         if not same.keys().isdisjoint(found.neurons):
-            raise MessageError("the answer contains a row that is said to be the same")
+            raise MessageError("the answer both contains and confirms a row")
         return RowAnswer(found, moved, same)
 
 

@@ -42,8 +42,8 @@ _HASHES = 1 << 64
 _STRIKES = 2
 """Number of failed calls to a peer after which a vote no longer waits for that peer."""
 _OFTEN = 4
-"""Number of changes of a peer's row from which the peer also supports versions between its first
-and last answer. That takes one answer more than changes, about a second."""
+"""Number of changes of a peer's row after which the peer also supports versions between its first
+and last answer. Seeing that many changes takes one answer more, about a second."""
 
 
 class Verify(NamedTuple):
@@ -81,7 +81,7 @@ def checked(verify: Verify) -> Verify:
 
 
 def sample(verify: Verify, number: int, neurons: Sequence[Neuron]) -> list[Neuron]:
-    """Return those neurons of a question whose rows are to be compared with another peer's."""
+    """Return the neurons of a question whose rows are to be compared with another peer's."""
     below, numbers = int(verify.share * _HASHES), _numbers(verify, number)
     return [neuron for neuron in neurons if _hash(numbers, *neuron) < below]
 

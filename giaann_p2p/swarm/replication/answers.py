@@ -1,9 +1,10 @@
 """Answers to other peers' questions about a storage peer's content; they only read its store.
 
-A peer divides its store in another thread, a moment before its decisions follow. Meanwhile rows are
-read by the shards of the decisions, and any other question about shards is refused as busy. That is
-checked after the work: a layout only grows, so if the store still has that of the decisions, it had
-it all the time, and no half of a shard is handed out as a whole one.
+When the number of shards doubles, a peer divides its store in another thread, a moment before its
+decisions follow. Until they do, reads still count shards as the decisions do, and any other
+question about shards is refused as busy. That is checked once the answer is made: a layout only
+grows, so if the store then still has the layout of the decisions, it had it all along, and no half
+of a shard passes for a whole one.
 """
 
 from collections.abc import Callable
@@ -93,8 +94,8 @@ NOBODY = Peer(b"")
 class Answers:
     """Answers questions from one peer's store. Its proofs are bound to its name `me`.
 
-    Deltas that the peer carries for others are sent, too. The peer's decisions, which the states of
-    the shards are from, count `shards` in the swarm; 0 for as many as the store counts now.
+    Deltas that the peer carries for others are sent, too. `shards` is the swarm's number of shards
+    by the peer's decisions, to which `state_of` refers; 0 for the store's present number.
     """
 
     def __init__(
@@ -114,7 +115,7 @@ class Answers:
         self._none = self._packed(np.array([], np.uint16))
 
     def captured(self) -> "Answers":
-        """Return answers from the same store, by the states of the shards now."""
+        """Return answers from the same store, with the shards' states fixed as they are now."""
         states = tuple(map(self._state_of, range(self._layout.shards)))
         return Answers(self._store, states.__getitem__, self._me, shards=len(states))
 
@@ -126,8 +127,8 @@ class Answers:
     def to(self, question: Message, doublings: int | None = None) -> Message:
         """Return the answer to a question, or a `Refusal` with the reason.
 
-        `doublings` says in which shards the question counts, by how often they were doubled; None
-        if it counts as this peer does. Only a read may count otherwise.
+        `doublings` is how often the question's number of shards was doubled; None if it counts
+        shards as this peer does. Only a read may count them differently.
         """
         try:
             if isinstance(question, Read):
@@ -191,10 +192,11 @@ class Answers:
         marked = neurons[: len(marks) // MARK_BYTES]
         if len(marks) != MARK_BYTES * len(marked) or len({*marked}) < len(marked):
             raise MessageError(
-                f"{len(marks)} bytes are no marks of different rows, with {len(neurons)} neurons"
+                f"marks have {MARK_BYTES} bytes for each of the first neurons, all different;"
+                f" this read has {len(marks)} bytes for {len(neurons)} neurons"
             )
         if len(question.salt) != (SALT_BYTES if marked else 0):
-            raise MessageError(f"marks have a salt of {SALT_BYTES} bytes, and nothing else has one")
+            raise MessageError(f"a read with marks has {SALT_BYTES} bytes of salt, others none")
         serves = cache(self._serves)
         same = list[int]()
         for at, neuron in enumerate(marked):
@@ -211,7 +213,7 @@ class Answers:
     ) -> Rows | Refusal:
         """Return a slice of some neurons' rows, unless they are too long for one answer.
 
-        The shards without replica here are named as asked.
+        Shards without a replica here are named as the question counts them.
         """
         if self._store.connections_of(concept, feature) >> within.halvings > _MOST_SENT:
             return _TOO_LONG
@@ -258,7 +260,7 @@ class Answers:
         return Column(self._store.features(concept, MOST_READ).tobytes())
 
     def _nouns(self, question: AskNouns) -> Message:
-        """Return a page of a shard's nouns; all of them are listed for each page, in a thread."""
+        """Return a page of a shard's nouns; each page lists all of them again, in a thread."""
         if question.shard >= self._layout.shards or not self._serves(question.shard):
             raise UsageError(f"this peer does not serve shard {question.shard}")
         names, counts, left = list[str](), list[int](), _MOST_NAMED
@@ -390,7 +392,7 @@ class Answers:
 
 
 def _packed(shards: Shards, layout: Layout) -> bytes:
-    """Encode shards of a layout that are in any order, some perhaps several times."""
+    """Encode shards of a layout, given in any order and perhaps repeatedly."""
     return packed(np.unique(shards), layout.shards)
 
 

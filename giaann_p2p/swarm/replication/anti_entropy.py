@@ -17,9 +17,9 @@ class AntiEntropy:
     """Compares sets of chunks with each peer that holds or owns one of this peer's shards.
 
     At most one question is in flight to each peer. In a large swarm a peer has hundreds of such
-    partners, and mostly nothing has changed. Then it compares less often. A chunk that was missed
-    is found as soon as ever: its other holders have changed, and ask soon, and their question shows
-    that they have another set.
+    partners, and mostly nothing has changed. Then it compares less often. A missed chunk is still
+    found as soon: its other holders have changed, so they ask soon, and their question shows that
+    their set differs.
     """
 
     def __init__(self, shared: Shared, then: Callable[[Peer, float], list[Action]]) -> None:
@@ -27,7 +27,7 @@ class AntiEntropy:
         self._others, self._held, self._reports = shared.others, shared.held, shared.reports
         self._pending_calls, self._then = shared.calls, then
         self._asking: dict[Peer, bool] = {}  # whether the answer still counts
-        self._asked: dict[Peer, float] = {}  # when each answered last
+        self._asked: dict[Peer, float] = {}  # when each last answered
         self._changed = shared.begun
         self._by_parts: dict[Peer, list[int]] = {}  # shards that are compared by parts with each
         self._seen, self._known = (-1, -1), dict[Peer, list[int]]()
@@ -41,7 +41,7 @@ class AntiEntropy:
         self._changed = now
 
     def differs(self, peer: Peer, now: float) -> None:
-        """Note that a peer that asked has other chunks; this counts for holders of shards here."""
+        """Note that a peer's question showed other chunks; ignored unless it is a known partner."""
         if peer in self._known:
             self.changed(now)
 

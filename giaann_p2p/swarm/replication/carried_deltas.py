@@ -8,8 +8,8 @@ The senders are not trusted either. A delta is found under its sender's name onl
 for it only if that sender tells it to. Half of the room is for senders with standing and half for
 all others, because a stranger may have any number of names.
 
-When the number of shards doubles, what is carried is forgotten: a learner sends the chunks that it
-is still pushing to a courier again, recounted (see `PushedChunk.doubled`).
+When the number of shards doubles, all carried deltas are forgotten: a learner sends the chunks that
+it is still pushing to a courier again, recounted (see `PushedChunk.doubled`).
 """
 
 from typing import NamedTuple
@@ -29,15 +29,16 @@ from giaann_p2p.swarm.wire.messages import Carry, Piece
 from giaann_p2p.swarm.wire.shardset import packed, unpacked
 
 _KEPT = 600.0
-"""Seconds for which a delta is kept at most."""
+"""Maximum number of seconds for which a delta is carried."""
 _UNPACKED = 15.0
-"""Seconds after which it is kept packed only, at a tenth of the memory: by then most holders have
-fetched their rows, and for a late one it is unpacked again."""
+"""Seconds after which a delta is kept in packed form only, in a tenth of the memory: by then most
+holders have fetched their rows, and for a late one the delta is unpacked again."""
 _MOST = 64
-"""Maximum number of deltas of senders with standing, and as many of all others."""
+"""Maximum number of deltas carried for senders with standing; the same number counts for all
+others."""
 _PART = 8
-"""The part of a peer's capacity, as a divisor, that each half of the room takes at most, in memory,
-besides the shards."""
+"""Divisor of a peer's capacity: each half of the room takes at most this part of it, in addition to
+the memory of the shards."""
 
 _Key = tuple[Peer, bytes, int]
 
@@ -57,15 +58,15 @@ class CarriedDelta:
     """A delta's rows for some shards, from which pieces are cut for the holders of the shards."""
 
     def __init__(self, carry: Carry, checks: DeltaChecks, now: float) -> None:
-        """Check what can be checked soon: DamagedError for sizes that no delta has."""
+        """Check only sizes and shape, which is quick; DamagedError if no delta can have them."""
         check_sizes(sizes_of(carry.parcel), checks.limits)
-        layout = self._layout = checks.layout  # for good: a thread may cut pieces when it grows
+        layout = self._layout = checks.layout  # fixed: a thread may cut pieces while it grows
         check_shape(carry.seal, layout)
         self._made_in = carry.seal.layout(layout)
         self.carry, self.since = carry, now
         self.shards = unpacked(carry.shards, layout.shards)
         self.size = carried_size(carry.parcel, carry.seal)
-        """Its size in memory, in bytes: an estimate."""
+        """Estimated size in memory, in bytes."""
         self._checks = checks
         self._unpacked: _Unpacked | DamagedError | None = None
 
@@ -89,7 +90,7 @@ class CarriedDelta:
             self._unpacked = None
 
     def _rows(self) -> _Unpacked:
-        """Unpack the delta, or fail to, once."""
+        """Return the unpacked delta; unpack it once, but raise its DamagedError each time."""
         found = self._unpacked  # the other thread may repack it meanwhile
         if found is None:
             try:
@@ -120,20 +121,21 @@ class CarriedDeltas:
         """Begin with nothing; `capacity` is the memory offered for shards, in bytes."""
         self._checks, self._each = checks, min(MOST_CARRIED, capacity // _PART)
         self._of: dict[bool, dict[_Key, CarriedDelta]] = {True: {}, False: {}}
-        """By whether their senders have standing; the oldest first."""
+        """The deltas of senders with standing (True), and of all others (False); the oldest
+        first."""
 
     def __repr__(self) -> str:
         return f"<CarriedDeltas: {sum(map(len, self._of.values()))}>"
 
     def keep(self, carry: Carry, sender: Peer, stands: bool, now: float) -> None:
-        """Keep a delta, instead of the oldest ones of its half of the room if that is full.
+        """Keep a delta; if its half of the room is full, forget the oldest deltas there.
 
         `stands`: whether the sender has standing. MessageError or DamagedError if it is refused.
         """
         self._checks.check_push(sender, carry.seal)
         new, half = CarriedDelta(carry, self._checks, now), self._of[stands]
         if new.size > self._each:
-            raise MessageError(f"{new.size:,} bytes in memory are too many to carry")
+            raise MessageError(f"{new.size:,} bytes in memory are too much for one carried delta")
         half.pop(key := (sender, carry.job, carry.chunk), None)
         size = sum(one.size for one in half.values())
         while len(half) >= _MOST or size + new.size > self._each:
@@ -141,7 +143,7 @@ class CarriedDeltas:
         half[key] = new
 
     def expire(self, now: float) -> None:
-        """Repack and forget the deltas that were kept long enough for it."""
+        """Repack old deltas, and forget still older ones."""
         for half in self._of.values():
             for key, one in list(half.items()):
                 if now >= one.since + _KEPT:
@@ -150,7 +152,7 @@ class CarriedDeltas:
                     one.repack()
 
     def piece(self, sender: Peer, job: bytes, chunk: int, shards: Shards) -> Piece:
-        """Return the rows of some shards of a delta that a sender has carried here.
+        """Return the rows of some shards of a delta that is carried here for a sender.
 
         MessageError if they are not here, DamagedError if the delta is malformed.
         """

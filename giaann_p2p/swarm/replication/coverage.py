@@ -1,4 +1,4 @@
-"""Rules over peers' reports: when a replica is ready or may be dropped, which deltas may go."""
+"""Rules on peers' reports: when a replica is ready, when it or a delta may be dropped."""
 
 from collections.abc import Iterable, Mapping, Sequence
 

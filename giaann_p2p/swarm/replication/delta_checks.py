@@ -52,13 +52,13 @@ class DeltaChecks(NamedTuple):
             raise MessageError(f"seal: all authors of this delta are disowned: {names}")
 
     def check_fetched(self, update: Update) -> None:
-        """Check a delta that another owner sends: its vouchers, and that a chunk may be so strong.
+        """Check a delta that another owner sends: its vouchers, and that it is not too strong.
 
         Raise a GiaannError if it is invalid.
         """
         self.check(update)
         if strongest(update.delta) > most_units(self.spec, sentences := self.rules().chunk):
-            raise MessageError(f"parcel: no chunk of {sentences} sentences adds so much")
+            raise MessageError(f"parcel: a chunk of {sentences} sentences cannot add so much")
 
     def check_push(self, sender: Peer, seal: Seal) -> None:
         """Raise MessageError unless `sender` may push a delta with this seal.
@@ -93,8 +93,8 @@ class DeltaChecks(NamedTuple):
     def heeds_all(self, chunks: Applied) -> bool:
         """Return whether the founder's list has all withdrawals in a received set of chunks.
 
-        Otherwise a peer could send a shard without some chunks, and call these chunks withdrawn. Or
-        its list is newer than this peer's, so the sender is not blamed.
+        If a withdrawal is not on the list, a sender could leave chunks out of a shard by calling
+        them withdrawn. It is not blamed, because its list may be newer than this peer's.
         """
         back = chunks.withdrawn
         return self.members is None or not back or back <= self.members.withdrawn.chunks
@@ -102,7 +102,8 @@ class DeltaChecks(NamedTuple):
     def packed(self, came: Push | Piece, told: Shards, here: Shards) -> Packed:
         """Return a received delta as an update that is not unpacked yet, with the check to run.
 
-        The delta was cut for the shards `told`; the update is for those of them that are held here.
+        The delta was cut for the shards `told`; the update is for `here`, the shards held by this
+        peer.
         """
         return Packed(
             came.job,

@@ -64,7 +64,7 @@ class Fetcher:
         self._coming: dict[Peer, Lack] = {}
         self._store_backoff = StoreBackoff()
         self._tried: dict[Peer, set[Asked]] = {}
-        self._apart: dict[Peer, set[int]] = {}  # shards that cannot be replaced whole, either
+        self._apart: dict[Peer, set[int]] = {}  # shards that cannot come whole, either
 
     def after(self, peer: Peer, now: float, together: bool = True) -> list[Action]:
         """Ask a peer for chunks that it recently reported and that are missing here.
@@ -157,8 +157,8 @@ class Fetcher:
         if not updates:
             del self._coming[peer]
             if not lack.all_that_is_lacking:
-                # While the swarm learns, shards have other chunks in common each time. If these
-                # were only asked for once more, what is gone would never come in a whole shard.
+                # While the swarm learns, the chunks that shards lack in common keep changing. If
+                # only these were requested, no whole shard with the gone chunks would ever come.
                 return self.after(peer, now, together=False)
             for shard in lack.shards if gone else []:
                 if self._takes_whole(peer, shard):
@@ -189,8 +189,8 @@ def use_of(lack: Lack) -> int:
 def common(lacking: Sequence[Lack]) -> list[Lack]:
     """Return a request for the chunks that several of the lacking sets have in common.
 
-    The set of most use comes first, and is cut down to what it has in common with another one where
-    that makes it of more use. The result is empty if that is never so.
+    It begins with the most useful set, and is cut down to the chunks that another set shares
+    whenever that makes it more useful. The result is empty if that never happens.
     """
     first, *others = sorted(lacking, key=use_of, reverse=True)
     found = first

@@ -182,7 +182,7 @@ class HandoverProof:
             trial.spare = spare
 
     def _begin(self, spare: Mapping[int, Spare], now: float) -> None:
-        """Put more shards on trial, those first whose owners report most."""
+        """Put more shards on trial, first those that most peers report with every chunk."""
         ready = [n for n, one in spare.items() if one.may_begin and self._may_try(n, one, now)]
         ready.sort(key=lambda shard: -len(spare[shard].covering))
         if not (chosen := ready[: self._room_for(ready)]):
@@ -213,7 +213,7 @@ class HandoverProof:
         self._rests[shard] = self._rests.get(shard, Backoff(REST, LONGEST_REST)).failed(now)
 
     def _weigh(self) -> list[Action]:
-        """Have the shards of one batch fingerprinted that an owner could give a proof of."""
+        """Order the fingerprints of one batch of shards for which a peer can give a proof."""
         if self._is_weighing:
             return []
         waiting = {n: t for n, t in self._trials.items() if not t.weight and t.spare.covering}

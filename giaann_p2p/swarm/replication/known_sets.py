@@ -6,8 +6,8 @@ chunks, it is lost. A loss is announced (`Announcement.missing`) and shown by `s
 until the chunks are back, or for `KEEPS` seconds.
 
 The sets are written to the store periodically, because all peers may restart at once. If a chunk is
-learned after the last such note and lost in the restart, the loss goes undetected. A note says how
-many shards it counts once they were doubled: a peer may restart with more shards than it noted.
+learned after the last such note and lost in the restart, the loss goes undetected. Once the number
+of shards has doubled, a note states it, because a peer may restart with more shards than it noted.
 """
 
 from collections.abc import Iterable, Mapping
@@ -79,7 +79,7 @@ class KnownSets:
         return f"<KnownSets: {len(self._was)} shards, {len(self.missing.shards)} of them missing>"
 
     def doubled(self, before: int, shards: int) -> "KnownSets":
-        """Return the known sets of so many shards, divided from the shards before."""
+        """Return the known sets after a division of `before` shards into `shards`."""
         new = KnownSets(shards)
         new._was, new.changes = _divided(self._was, before, shards), self.changes
         if self.missing is not NOTHING:
@@ -140,8 +140,8 @@ class KnownSets:
     def restore(self, data: bytes, first: int, shards: int, now: float) -> None:
         """Restore the known sets that `packed` encoded in an earlier run.
 
-        There are `shards` in the swarm now, and were `first` by the manifest. Raises UsageError if
-        the sets cannot be read.
+        The swarm has `shards` shards now, and had `first` by the manifest. Raises UsageError if the
+        sets cannot be read.
         """
         counted, found = _unpacked(data)
         before = counted or first
@@ -172,7 +172,7 @@ class KnownSets:
 
 
 def _divided(was: Mapping[int, Was], before: int, shards: int) -> dict[int, Was]:
-    """Return what is known of the parts into which shards were divided; none is lost or added."""
+    """Return the known sets of the shards' children, which share their parent's connections."""
     parts, found = shards // before, dict[int, Was]()
     for shard, one in was.items():
         for at, child in enumerate(children([shard], before, shards)):

@@ -26,7 +26,7 @@ class LossWatch:
         return f"<LossWatch: {self.known!r}>"
 
     def take_over(self, past: "LossWatch") -> None:
-        """Go on from the watch of a peer whose shards were divided into those here since."""
+        """Continue the watch from before the shards were divided."""
         self.known = past.known.doubled(past._replicas.shards, self._replicas.shards)
         self._looked_at = past._looked_at
 

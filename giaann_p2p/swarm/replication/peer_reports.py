@@ -36,9 +36,9 @@ class PeerReports:
         """Number of reports recorded so far."""
 
     def doubled(self, before: int, shards: int) -> "PeerReports":
-        """Return the reports on so many shards, divided from the shards before.
+        """Return the reports after a division of `before` shards into `shards`.
 
-        What a peer has of a shard, it has of the shard's children.
+        A peer's report on a shard holds for each of the shard's children.
         """
         new = PeerReports()
         new.heard_so_far = self.heard_so_far

@@ -57,12 +57,12 @@ _STEP = increment(1)
 
 
 def cost_of(weight: float, reserved: float) -> float:
-    """Return the cost in sentences of a push with this weight of rows, which reserved so many."""
+    """Return the cost in sentences of a push with rows of this weight, which `reserved` limits."""
     return min(max(weight / SENTENCE, LEAST), MOST * reserved)
 
 
 def weight_of(delta: Delta, chunk: int) -> float:
-    """Return the weight of a delta's rows, however they were cut; the chunk has so many sentences.
+    """Return the weight of a delta's rows, however they were cut; chunks have `chunk` sentences.
 
     A connection weighs its strength in steps, and above one step the square of that, so repetition
     is expensive: above one step for every CHUNK sentences, since larger chunks repeat more.
@@ -75,7 +75,7 @@ def weight_of(delta: Delta, chunk: int) -> float:
 def reserve_of(chunk: int, part: float) -> float:
     """Return the cost in sentences that a push with a part of a chunk's rows reserves.
 
-    For chunks of the usual size it is always the whole chunk.
+    For chunks of the usual size, it is always the cost of a whole chunk.
     """
     return max(part * chunk, chunk / MOST_PARTS, CHUNK)
 
@@ -124,14 +124,14 @@ class Purse:
         return job in self._charged
 
     def charge(self, job: bytes) -> None:
-        """Spend one new job, and remember which one; the oldest of too many is forgotten."""
+        """Charge a new job and remember it; beyond the limit, forget the oldest one."""
         self.jobs.spend(1)
         while len(self._charged) >= MOST_REMEMBERED:
             del self._charged[next(iter(self._charged))]
         self._charged[job] = None
 
     def wait(self, sentences: float, begins_job: bool, now: float) -> float:
-        """Return the seconds until so many sentences are allowed, and perhaps a new job."""
+        """Return the seconds until a push of `sentences`, and perhaps a new job, is allowed."""
         return max(
             self.sentences.wait(sentences, now), self.jobs.wait(1, now) if begins_job else 0.0
         )
@@ -206,7 +206,7 @@ class PushBudget:
 
         `sets` are the chunks of the push's shards that are held here. A chunk that all of them have
         is free, because its push is a retry after a lost acknowledgement; but not if its rows would
-        have to be fetched again, because then the author spends nothing, and others do.
+        have to be fetched again, because that costs other peers work, and the author nothing.
 
         A job is new unless all of these sets have it, or this author was charged for it recently.
         """
@@ -225,7 +225,7 @@ class PushBudget:
         return Bill(purses, self.chunk, reserved)
 
     def widen(self, chunk: int) -> None:
-        """Let a chunk have so many sentences from now on: more than before."""
+        """Raise the number of sentences in a chunk."""
         self.chunk = chunk
         for purse in [self._newcomers, *self._authors.values()]:
             purse.sentences.most = max(purse.sentences.most, chunk)

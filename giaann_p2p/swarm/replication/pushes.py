@@ -58,7 +58,7 @@ class Pushes:
         capacity: int,
         now: float,
     ) -> None:
-        """Begin; `taking` returns which of some shards accept updates at a time.
+        """Begin; `taking` returns which of the given shards accept updates at the given time.
 
         `capacity` is the memory that the peer offers for shards, in bytes.
         """
@@ -115,7 +115,7 @@ class Pushes:
         return Pushed(packed(shards, self._replicas.shards))
 
     def _check_source(self, sender: Peer, source: Peer, now: float) -> None:
-        """Raise MessageError unless rows may be fetched from a peer for a pushing peer."""
+        """Raise MessageError unless rows may be fetched from `source` for the pushing `sender`."""
         if source != self._replicas.me and source not in self._others.members(now):
             raise MessageError(f"{NO_SOURCE}: this peer knows no storage peer {name_of(source)}")
         if self._fetching[sender] >= _MOST_FETCHING:
@@ -147,7 +147,7 @@ class Pushes:
         try:
             came, _ = deltas_of(answer, lack, self._replicas, self._checks)
             if len(shards_of(came)) < sum(len(update.shards) for update in came):
-                raise MessageError("rows of a shard that came twice would be charged twice")
+                raise MessageError("the courier sent rows of a shard twice")
             for update in came:
                 self._checks.check_push(sender, update.seal)
         except (MessageError, DamagedError):
@@ -177,7 +177,7 @@ class Pushes:
 
 
 def fetch_time(chunk: int) -> float:
-    """Return how many seconds fetching rows of a chunk of so many sentences may take."""
+    """Return how many seconds fetching the rows of a chunk with `chunk` sentences may take."""
     return _FETCH_WITHIN + _A_SENTENCE * (chunk - CHUNK)
 
 

@@ -4,8 +4,8 @@
    draining, reported recently.
 2. If no peer has the shard ready, the shard becomes ready with the chunks that a quorum of its
    owners has, `patience` seconds after the first lookup of the directory, or after this peer has
-   begun to hold it: whoever had it may be restarting, and rows that nobody has for a moment are no
-   rows that do not exist. In a swarm that has raised its number of replicas, it takes more owners
+   begun to hold it: the peers that had it may be restarting, and their rows must not seem never
+   learned meanwhile. In a swarm that has raised its number of replicas, it takes more owners
    (`Rules.begin`). A peer that never found the directory knows no other peers, so its replicas
    never become ready this way.
 3. In case 2 the chunks of cold copies must come first. This peer merges its own copy of the shard.
@@ -62,9 +62,9 @@ class Readiness:
         return now - max(self._begun, looked, since) >= self._settings.patience
 
     def words(self, shard: int, now: float, seconds: float | None = None) -> dict[Peer, PeerReport]:
-        """Return the reports on a shard of the last seconds, `word_counts` unless told otherwise.
+        """Return the reports on a shard of the last `seconds`; the default is `word_counts`.
 
-        Those of peers that are excluded from the shard are left out.
+        Reports of peers that are excluded from the shard are left out.
 
         A report that was asked for before this peer held the shard does not count. This peer may
         have dropped the shard and taken it again since, so it may lack chunks learned in between.

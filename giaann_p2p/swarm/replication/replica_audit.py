@@ -38,7 +38,7 @@ from giaann_p2p.swarm.wire.replica import ReplicaState
 from giaann_p2p.swarm.wire.shardset import children, packed
 
 AT_ONCE = 64
-"""Maximum number of shards in one audit; large shards make it fewer."""
+"""Maximum number of shards in one audit; fewer if the shards are large."""
 LASTS = 30.0
 """Maximum duration of an audit, in seconds. Questions that are unanswered by then are ignored."""
 EVASIONS = 10
@@ -101,7 +101,7 @@ class ReplicaAudit:
         return f"<ReplicaAudit: {self.audits} audits, {len(self._named)} peers accused>"
 
     def take_over(self, past: "ReplicaAudit") -> None:
-        """Go on from the audits of a peer whose shards were divided into those here since.
+        """Continue the audits from before the shards were divided.
 
         Accusations stay: otherwise an excluded peer would own its shards again for a while. An
         audit under way is given up.

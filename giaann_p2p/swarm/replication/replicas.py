@@ -34,7 +34,7 @@ class Replicas:
     def __init__(self, me: Peer, shards: int, held: Iterable[int]) -> None:
         self.me = me
         self._states = [ReplicaState.ABSENT] * shards
-        self._held = {state: set[int]() for state in ReplicaState}  # absent ones are left out
+        self._held = {state: set[int]() for state in ReplicaState}  # without the absent shards
         for shard in held:
             self._states[shard] = ReplicaState.SYNCING
             self._held[ReplicaState.SYNCING].add(shard)
@@ -58,9 +58,10 @@ class Replicas:
         return f"<Replicas: {counted}>"
 
     def doubled(self, shards: int) -> "Replicas":
-        """Return the replicas of so many shards, divided from those here.
+        """Return the replicas after the shards are divided into `shards` in all.
 
-        Each child has its parent's state, for as long, and its parent's owners until it is placed.
+        Each child has its parent's state since the same time, and its parent's owners until it is
+        placed.
         """
         before, new = self.shards, Replicas(self.me, shards, ())
         new.changes = self.changes + 1
@@ -108,7 +109,7 @@ class Replicas:
 
     @property
     def catching_up(self) -> list[int]:
-        """The shards that are not ready yet, except those that only others are known to want.
+        """The syncing shards, except those that placement assigns to other peers only.
 
         A peer that comes back may hold shards that others own by now; it only hands these over.
         """

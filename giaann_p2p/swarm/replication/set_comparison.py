@@ -3,8 +3,8 @@
 Two owners have equal sets most of the time, so a digest of each is compared first. While a swarm
 learns, the sets differ in few jobs of perhaps thousands. So a large set that differs is not sent at
 once. The peer that asks sends the digests of its own set's parts with its next questions, until the
-sets are equal again, and only the parts that differ are sent back. What does not fit into an answer
-is asked for again at once.
+sets are equal again, and only the parts that differ are sent back. Sets that do not fit into an
+answer are requested again at once.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -34,8 +34,8 @@ _MOST_ANSWERED = MOST_BYTES // 2
 _STATES = {state.value: state for state in ReplicaState}
 _NOTHING = Applied()
 _MOST_JOINED = 16 * MOST_JOBS
-"""Number of jobs in sets that are put together from parts for one answer, after which the others
-wait for the next one. It bounds the time that an answer takes here to about 0.1 s."""
+"""Number of jobs in the sets put together from the parts in one answer, beyond which other sets
+wait for the next answer. It bounds the time that reading an answer takes to about 0.1 s."""
 
 
 def question_of(mine: Sets, shards: int, by_parts: Iterable[int]) -> Compare:
@@ -50,7 +50,7 @@ def question_of(mine: Sets, shards: int, by_parts: Iterable[int]) -> Compare:
 
 
 def next_by_parts(mine: Sets, words: Mapping[int, PeerReport]) -> list[int]:
-    """Return the shards whose large sets differ by an answer: they are compared by parts next."""
+    """Return the shards whose large sets differ by an answer, to be compared by parts next."""
     return [
         shard
         for shard, word in words.items()
@@ -78,7 +78,7 @@ def answer_to(
 
 
 class _Telling:
-    """The sets that an answer tells: whole ones, or the parts in which one differs from another."""
+    """Collects the sets of an answer: whole sets, or only the parts of a set that differ."""
 
     def __init__(self, question: Compare) -> None:
         self.sets, self.parts = list[bytes](), list[bytes]()
@@ -88,10 +88,10 @@ class _Telling:
         self._jobs = self._size = 0
 
     def of(self, mine: Applied, mark: bytes) -> int:
-        """Return the index of a set among those that are told, or _LATER.
+        """Return the index of a set in the answer; _LATER if it has to wait.
 
-        A set waits if the digests of the parts of the one with this mark are wanted first, or if it
-        does not fit. The first one always fits.
+        A large set waits if the question lacks the digests of the parts of the asking peer's set,
+        whose digest is `mark`. Any set waits if it does not fit; the first one always fits.
         """
         base = self._bases.get(mark)
         key = mine.digest, mark if base else b""
@@ -121,7 +121,7 @@ class _Telling:
 
 
 def about(job: bytes, held: Sets) -> Sets:
-    """Return sets of chunks without those of all jobs but one."""
+    """Return the sets reduced to the chunks of one job."""
     alike = {id(chunks): chunks.of_job(job) for chunks in held.values()}
     return {shard: alike[id(chunks)] for shard, chunks in held.items()}
 
@@ -135,8 +135,8 @@ def words_of(
 ) -> dict[int, PeerReport]:
     """Parse the answer to a comparison into reports by shard, as of the time `asked`.
 
-    `parts`: the question's digests of parts. Shards whose sets the answer leaves for the next one
-    are left out; if there are digests, it has to tell at least one.
+    `parts`: the digests of parts in the question. Shards whose sets must wait for the next answer
+    are left out; if the question has digests, the answer must report on at least one shard.
 
     Raises MessageError or DamagedError if the answer is missing or invalid.
     """
@@ -159,17 +159,17 @@ def words_of(
         if chunks is not None:
             words[shard] = PeerReport(state, chunks, asked)
     if parts and not words:
-        raise MessageError("an answer to a comparison tells of no set")
+        raise MessageError("an answer to a comparison reports on no shard")
     return words
 
 
 class _Told:
-    """The sets of an answer: whole, or parts that stand in for those of a set from here."""
+    """The sets of an answer: whole sets, or parts that replace those of this peer's own set."""
 
     def __init__(self, answer: Compared, mine: Iterable[Applied]) -> None:
         self._parts = answer.parts or [b""] * len(answer.sets)
         if len(self._parts) != len(answer.sets):
-            raise MessageError("an answer to a comparison has no list of parts for each set")
+            raise MessageError("an answer to a comparison must have a list of parts for each set")
         self._sets, jobs, like = list[Applied](), 0, _NOTHING
         if answer.sets:  # share memory with the largest set here: most shards have equal chunks
             like = max(mine, key=len, default=like)
@@ -177,14 +177,14 @@ class _Told:
             self._sets.append(Applied.received(data).sharing(like))
             jobs += self._sets[-1].jobs
             if jobs > MOST_JOBS:
-                raise MessageError(f"a comparison's answer has sets of over {MOST_JOBS:,} jobs")
+                raise MessageError(f"a comparison's answer has over {MOST_JOBS:,} jobs in its sets")
             if parts and not all(job[0] in parts for job in self._sets[-1]):
-                raise MessageError("an answer to a comparison has a job of another part")
+                raise MessageError("an answer to a comparison has a job in the wrong part")
         self._joined = dict[tuple[int, int], Applied]()
         self._jobs = 0
 
     def of(self, at: int, mine: Applied) -> Applied | None:
-        """Return a set, given the one that it was compared with; None if it comes later."""
+        """Return a set, given this peer's own set; None if it comes in a later answer."""
         if at == _LATER or not self._parts[at]:
             return None if at == _LATER else self._sets[at]
         found = self._joined.get((at, id(mine)))

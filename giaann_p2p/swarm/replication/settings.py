@@ -41,9 +41,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     other."""
     patience: float = 20.0
     """Seconds for which a shard without a ready replica waits for one to come back, before a quorum
-    of its owners goes on with what they have. The time counts from the first lookup of the
-    directory, because a peer that has not looked it up knows no other peers; and from when a peer
-    begins to hold the shard."""
+    of its owners makes it ready with the chunks that they have. The time counts from the first
+    lookup of the directory, because a peer that has not looked it up knows no other peers; and from
+    when a peer begins to hold the shard."""
     offer: float = 10.0
     """Seconds for which a shard with too few ready replicas waits for its owners, before peers that
     keep a cold copy of the shard load that copy into memory again. Longer: fewer needless loads

@@ -11,8 +11,8 @@ the next. Parts are kept as raw bytes and the store unpacks them, so no step her
 
 If the store is too full to adopt a complete shard, the shard is kept and adoption is retried;
 meanwhile nothing more is requested. A shard that is rejected for another reason, or too often, or
-that exceeds this peer's capacity, or withdraws chunks that only a newer list of the founder's may,
-is not requested again from the same peer for a minute.
+that exceeds this peer's capacity, or that has withdrawals missing from this peer's copy of the
+founder's list, is not requested again from the same peer for a minute.
 """
 
 from collections.abc import Callable, Iterator
@@ -363,7 +363,7 @@ class ShardDownloads:
         return []
 
     def _rest(self, shard: int, arrival: _Arrival, now: float) -> list[Action]:
-        """End a download that cannot succeed now, and may be no fault of the sender."""
+        """End a download that cannot succeed now, perhaps through no fault of the sender."""
         self._over(shard, arrival)
         self._rests[arrival.peer, shard] = now + _REST
         return []

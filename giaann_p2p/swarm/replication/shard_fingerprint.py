@@ -47,7 +47,7 @@ def proof_of(found: Fingerprint, peer: Peer) -> bytes:
 
 
 def weighed(store: Store, shards: Iterable[int], salt: bytes) -> dict[int, ShardFingerprint]:
-    """Fingerprint some shards as they are now: in order, as many as do not take too long."""
+    """Fingerprint the first of some shards as they are now, up to a limit of work."""
     found, size = dict[int, ShardFingerprint](), 0
     for shard in shards:
         if size > MOST_WEIGHED:
@@ -64,8 +64,8 @@ def proofs(
 ) -> list[bytes]:
     """Return proofs that a peer holds these chunks of the first of some shards, in order.
 
-    A proof is empty if the peer cannot give it. There is at least one proof, and only as many as do
-    not take too long.
+    A proof is empty if the peer cannot give it. There is at least one proof; a limit of work bounds
+    the number of others.
     """
     pasts: dict[int, _Past | None] = {}
     work, deltas = 0, Applied()
@@ -87,8 +87,8 @@ class _Past(NamedTuple):
     deltas: Applied
     """The chunks whose deltas are needed for it."""
     whole: Fingerprint | None = None
-    """The fingerprint of all the shard's content, which the deltas are to be subtracted from; None
-    if the deltas are all that there is."""
+    """The fingerprint of the shard's whole content, from which the deltas are to be subtracted;
+    None if the deltas are to be added up instead."""
     work: int = 0
     """The work done so far, in connections."""
 
@@ -116,7 +116,7 @@ def _past(store: Store, shard: int, chunks: Applied, salt: bytes) -> _Past | Non
 
 
 def _kept(store: Store, shard: int, chunks: Applied) -> Applied | None:
-    """Return the chunks of a set whose deltas make up its knowledge, if a shard's are all kept.
+    """Return the chunks of a set that are not withdrawn; None if a shard lacks a delta of them.
 
     None also if they are too many, or if the set has a withdrawal but not the withdrawn chunk,
     because the sum would need a delta that no peer has any more.
@@ -128,7 +128,7 @@ def _kept(store: Store, shard: int, chunks: Applied) -> Applied | None:
 
 
 def _of_deltas(store: Store, wanted: Mapping[int, Applied], salt: bytes) -> dict[int, Fingerprint]:
-    """Add up the fingerprints of some chunks' deltas, for each shard those that it wants.
+    """Return, for each shard, the sum of the fingerprints of its wanted chunks' deltas.
 
     A shard is left out if one of its deltas was released meanwhile.
     """
@@ -154,7 +154,7 @@ def _of_updates(store: Store, updates: Iterable[Update], salt: bytes) -> dict[in
     for update in updates:
         delta, shards = update.delta, update.shards
         at = np.searchsorted(shards, store.layout.shards_of(delta.concept, delta.feature))
-        # What is beyond the last shard, or between two, are neurons without a row: they weigh none.
+        # Neurons beyond the last shard, or between two shards, have no row, so they add nothing.
         prints = fingerprints(delta, salt, at, len(shards) + 1)
         for shard, one in zip(shards.tolist(), prints, strict=False):
             found[shard] = found[shard] + one if shard in found else one

@@ -85,7 +85,7 @@ class Shared:
     ) -> None:
         """Begin at time `begun`; `secret` is up to 64 random bytes that only this peer knows.
 
-        `reports`: what is known already of the other peers' replicas.
+        `reports`: reports of other peers that are known already.
         """
         self.settings, self.replicas = settings, replicas
         self.others, self.held, self.delta_checks = others, held, delta_checks

@@ -112,11 +112,11 @@ class StoragePeer:
             self.known = self._loss_watch.known
 
     def doubled(self) -> "StoragePeer":
-        """Return the decisions after the store has divided its shards, by the edition known now.
+        """Return the decisions after the store has divided its shards, by the newest known edition.
 
         Each child inherits its parent's state. Downloads, proofs and audits that were in progress
-        start again. The outcomes that still come are this object's, which answers whoever pushed
-        to the shards before; all other actions of its are void.
+        start again. Outcomes that are still pending go to this object, which answers the peers that
+        pushed to the former shards; its other actions are void.
         """
         shared = self._shared
         return StoragePeer(
@@ -143,7 +143,7 @@ class StoragePeer:
         return self._pushes.carry(sender, question, now)
 
     def _taking(self, shards: Shards, now: float) -> Shards:
-        """Return which of some shards accept pushed updates: in most cases all, as an owner's."""
+        """Return which of some shards accept pushed updates: usually all, because it owns them."""
         takes = among(shards, self.replicas.own)
         if not takes.all():
             others = np.flatnonzero(~takes)
@@ -151,7 +151,7 @@ class StoragePeer:
         return shards[takes]
 
     def _takes_still(self, shard: int, now: float) -> bool:
-        """Return whether a shard accepts pushed updates that this peer does not own.
+        """Return whether a shard that this peer does not own accepts pushed updates.
 
         A shard that is about to leave memory accepts none. Its owners must first prove that they
         hold what is here, and they could not prove a set of chunks that keeps changing.
@@ -197,7 +197,7 @@ class StoragePeer:
         self._anti_entropy.changed(now)
 
     def differs(self, peer: Peer, now: float) -> None:
-        """Note that a peer asked which chunks are here, and has others itself."""
+        """Note that a peer asked which chunks are here, and that its own chunks differ."""
         self._anti_entropy.differs(peer, now)
 
     def search(self, sought: WithdrawalFilter) -> Search:
@@ -236,7 +236,7 @@ class StoragePeer:
 
     def _placed(self, now: float) -> list[Action]:
         if self._others.rules.shards != self.replicas.shards:
-            return []  # owners of other shards than these: the store has yet to be divided
+            return []  # the placement has more shards: the store has yet to be divided
         standing = self._others.standing_members(now)
         if self._looked_at == (seen := (self._others.version(now), self.leaving, standing)):
             return []
@@ -260,7 +260,7 @@ class StoragePeer:
         return [Hold(begun)] if len(begun) else []
 
     def _decided(self, shards: Iterable[int], now: float) -> list[Action]:
-        """Mark those of some shards ready that may become ready now; announce any change."""
+        """Mark as ready each of some shards that may become ready now; announce any change."""
         syncing = [shard for shard in shards if self.replicas.state(shard) is ReplicaState.SYNCING]
         if not syncing:  # the common case
             return self._news()

@@ -67,9 +67,9 @@ class Census:
         return reduce(and_, map(self._enough, self._told.values()))
 
     def _follow(self) -> None:
-        """Ask about the shards that there are now, if their number has doubled since the last look.
+        """Ask about the present shards, if their number has doubled since the last look.
 
-        Owners of a shard own its children (see `Placement`), and have of them what they have of it.
+        Owners of a shard own its children (see `Placement`), and have the same chunks of them.
         """
         before, shards = self._shards, self._others.rules.shards
         if before != shards:
@@ -81,11 +81,11 @@ class Census:
         """Return the subset of `chunks` that may be committed.
 
         A worker that claims to have committed one of the other chunks has lied. The subset has the
-        chunks that any owner of any shard has. If so many owners of some shard have not answered
-        that they could be a quorum, all chunks are returned. One shard alone proves nothing,
-        because the peers that took a chunk may no longer own the shard, and its present owners may
-        have been cut off. The quorum is the manifest's, by which a worker commits that does not
-        know the newest edition yet.
+        chunks that any owner of any shard has. If the owners of some shard that have not answered
+        could form a quorum, all chunks are returned. One shard alone proves nothing, because the
+        peers that took a chunk may no longer own the shard, and its present owners may have been
+        cut off. The quorum is the manifest's, because a worker that does not know the newest
+        edition yet commits by it.
         """
         found = BitMap()
         for shard, told in self._told.items():
@@ -157,7 +157,7 @@ class Census:
     def _answer(
         self, peer: Peer, shards: list[int], count: int, answer: Message | None, now: float
     ) -> list[Call]:
-        """Handle an owner's answer on some shards, of so many as there were when it was asked."""
+        """Handle an owner's answer on some shards; there were `count` when it was asked."""
         self._asking.discard(peer)
         self._next[peer] = now + _PAUSE
         try:

@@ -81,9 +81,9 @@ class Coordinator:
         self._left: dict[Peer, set[int]] = {}  # chunks revoked in the answer to the next heartbeat
         self._given_up: dict[int, tuple[str, ...]] = {}
         self._doublings: dict[int, int] = {}
-        """How often the layout was doubled in which each chunk in work is sealed: that of when it
-        was first leased, because all peers that learn the chunk must come to the same seal. If
-        that is too long ago, the chunk begins anew."""
+        """For each chunk in work, the number of doublings of the layout in which it is sealed. It
+        is fixed when the chunk is first leased, because all peers that learn the chunk must produce
+        the same seal. If that is too long ago, the chunk begins anew."""
         self._accepted: dict[int, set[Peer]] = {}
         """The peers that accepted an order to learn each chunk in work."""
         self._done: dict[Peer, BitMap] = {}
@@ -144,7 +144,7 @@ class Coordinator:
     def beat(self, peer: Peer, beat: Beat, now: float) -> tuple[Message, list[JobAction]]:
         """Handle a worker's heartbeat; return the answer to it, and calls and news that follow."""
         if beat.job != self.job or peer not in self._workers:
-            return Refusal("this peer coordinates no such job, or no such worker at it"), []
+            return Refusal("this peer does not coordinate this job with you as a worker"), []
         actions: list[Action] = []
         news: list[JobAction] = []
         orders: list[PushOrder] = []
@@ -179,8 +179,8 @@ class Coordinator:
         if not self._schedule.has(peer, chunk):
             return [Revoke(peer, chunk)]
         if self._rules().layout.doublings and peer not in self._accepted.get(chunk, ()):
-            # It may have been ordered by an earlier coordinator, in a layout that nobody tells; so
-            # it must not be compared with other results.
+            # An earlier coordinator may have ordered it, in a layout that is unknown here. So it
+            # must not be compared with other results.
             return [Revoke(peer, chunk), *self._schedule.declined(peer, chunk, now)]
         self._agreement.hear(peer, result)
         is_last = not self._schedule.others(peer, chunk)

@@ -1,4 +1,4 @@
-"""Pairs of peers of which one could not fetch rows from the other, and is not told to for a while.
+"""Backoff of pairs of peers: one could not fetch rows from the other, so it is not told to again.
 
 It is unknown which of the two is at fault: the courier may not send the rows, or the holder may not
 take them. So only the pair is avoided, and a hostile peer cannot spoil a pair of honest ones. A

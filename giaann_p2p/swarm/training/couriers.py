@@ -1,8 +1,9 @@
 """The couriers of one chunk: peers that carry its rows, so that all holders fetch them from there.
 
 The rows of all shards, or of as many as one peer carries, go to one holder, and each holder is told
-to fetch its own from that one. So they leave this peer once, not once for each replica: the uplink
-of a volunteer is what binds. And each holder is told once, not of a peer for each of its shards.
+to fetch its rows from there. So the rows leave this peer once, not once for each replica, because
+the uplink of a volunteer is the bottleneck. And each holder is told of one courier, not of one for
+each of its shards.
 
 1. A courier is not trusted. Rows carry their authors' signatures, and each holder acknowledges its
    own copy to the writer; a courier acknowledges nothing.
@@ -22,12 +23,14 @@ from giaann_p2p.store.layout import Shards, among
 from giaann_p2p.swarm.wire.identity import Peer
 
 _TRIES = 3
-"""Number of peers that may fail as couriers of a chunk, or of each part, before it has none."""
+"""Number of peers that may fail as couriers of a chunk, or of each of its parts, before no other
+peer is tried."""
 _FIRST, _MOST_AT_ONCE = 4, 64
 """Number of holders that fetch from a courier at the same time: at first, and at most."""
 _FAILURES, _PART = 2, 8
-"""A courier is given up once it has failed more than `_FAILURES` holders, or one in `_PART` of few,
-and one more for as large a part of those that it has served: some fail for their own reasons."""
+"""A courier is given up once it has failed more than `_FAILURES` holders, or one in `_PART` if
+there are few, plus one in `_PART` of the holders that it has served: some fail for reasons of their
+own."""
 _NONE = np.empty(0, np.uint16)
 
 
@@ -37,7 +40,7 @@ class _Courier:
     def __init__(self, shards: Shards, spare: int) -> None:
         self.shards, self._spare = shards, spare
         self.asked = self.served = 0
-        """Number of holders that fetch from it now, and of those that have the rows from it."""
+        """Number of holders that fetch from it now, and number of holders that it has served."""
         self.failed: set[Peer] = set()
 
     @property
@@ -55,13 +58,13 @@ class Couriers:
     """The couriers of one chunk, and the holders that wait for them."""
 
     def __init__(self, shards: Shards = _NONE, holders: int = 0) -> None:
-        """Begin with the shards whose rows couriers should carry to so many holders."""
+        """Begin with the shards whose rows couriers carry to this number of `holders`."""
         self._spare = min(_FAILURES, holders // _PART)
         self.left = shards
         """The shards whose rows have yet to be sent to a courier."""
         self._sent: dict[Peer, Shards] = {}  # shards whose rows are on their way to a peer
-        self._until = 0.0  # when it is no longer waited for
-        self._late: dict[Peer, Shards] = {}  # the same for those that were not waited for
+        self._until = 0.0  # time until which that peer is waited for
+        self._late: dict[Peer, Shards] = {}  # the same for peers no longer waited for
         self._of: dict[Peer, _Courier] = {}
         self._tried: set[Peer] = set()
         self._unlucky: set[Peer] = set()  # holders that any courier has failed
@@ -75,9 +78,9 @@ class Couriers:
     def next_of(
         self, peers: Iterable[Peer], may: Callable[[Peer], bool], now: float
     ) -> Peer | None:
-        """Return the first of some peers to send rows to now; None if there are none to be sent.
+        """Return which of some peers to send rows to now; None if no rows are to be sent now.
 
-        `may`: whether a peer may become a courier now. If none may, there will be no courier.
+        `may`: whether a peer may become a courier now. If none may, no other courier is tried.
         """
         if self._sent and now >= self._until:
             self._late |= self._sent
@@ -91,7 +94,7 @@ class Couriers:
         return found
 
     def sent(self, peer: Peer, shards: Shards, until: float) -> None:
-        """Record that the rows of some shards, which were left, are on their way to a peer."""
+        """Record that the rows of some shards in `left` are on their way to a peer."""
         self._tried.add(peer)
         self._sent, self._until = {peer: shards}, until
         self.left = self.left[~among(self.left, shards)]
@@ -143,7 +146,7 @@ class Couriers:
         return self._of[courier].asked if courier in self._of else 0
 
     def answered(self, courier: Peer, holder: Peer, served: bool) -> None:
-        """Record that a holder has answered that was told to fetch, and whether it got all rows."""
+        """Record the answer of a holder that was told to fetch; `served` if it got all rows."""
         if courier in self._of and courier != holder:
             self._of[courier].asked -= 1
             self._of[courier].served += served
@@ -153,10 +156,10 @@ class Couriers:
         return courier in self._of
 
     def blamed(self, courier: Peer, holder: Peer) -> set[Peer]:
-        """Record that a peer failed a holder; return the holders to which that is its fault.
+        """Record that a courier failed a holder; return the holders whose failures are its fault.
 
-        They are none until a courier has failed too many; it is given up then. A holder that fails
-        at one courier after the other is at fault itself.
+        There are none until the courier has failed too many holders; then it is given up. A holder
+        that fails with one courier after another is at fault itself.
         """
         one = self._of.get(courier)
         if one is None:
@@ -171,7 +174,7 @@ class Couriers:
         return one.failed
 
     def give_up_unless(self, serves: Callable[[Peer], bool]) -> None:
-        """Give up the couriers that do not serve."""
+        """Give up the couriers for which `serves` is false."""
         for courier in [courier for courier in self._of if not serves(courier)]:
             self._give_up(courier)
 

@@ -51,7 +51,7 @@ class DeltaAgreement:
         if said.author != peer or not is_true(
             said, self._swarm_id, self._job, result.chunk, result.root
         ):
-            raise MessageError("came: this result is not signed by the peer that reports it")
+            raise MessageError("voucher: this result is not signed by the peer that reports it")
         words = self._said.setdefault(result.chunk, {})
         if not words and self._trust.draws(peer, self._job, result.chunk, self._share):
             self._checked.add(result.chunk)

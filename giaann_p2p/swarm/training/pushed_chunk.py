@@ -52,17 +52,18 @@ class PushedChunk:
         self.couriers = Couriers()
         self.unable: set[Peer] = set()  # peers that could not fetch rows from a courier
         self.in_turn: list[Peer] = []
-        """The holders in the order in which they become couriers, another one first each time."""
+        """The holders in the order in which they become couriers; it starts elsewhere for each
+        chunk."""
         self.vouchers = b""
         """The encoded vouchers of the chunk; empty until it was first cut."""
         self.density = inf
-        """Bytes of a shard's rows on average, as far as is known from what was cut so far."""
+        """Average number of bytes of a shard's rows, estimated from the rows cut so far."""
         self.backoff: dict[Peer, Backoff] = {}
         self.next: dict[Peer, float] = {}
         self.sent = 0
         """Number of bytes of this chunk that were sent to peers so far, retries included."""
         self._divided: PushedChunk | None = None
-        """The same chunk, pushed to the holders of more shards in place of this one."""
+        """The chunk that replaced this one when the number of shards doubled; None before that."""
 
     @property
     def shards(self) -> int:
@@ -70,11 +71,12 @@ class PushedChunk:
         return len(self.acks)
 
     def doubled(self, shards: int, quorum: int) -> "PushedChunk":
-        """Return the chunk for its pushes to the holders of more shards, divided from those before.
+        """Return the chunk for its pushes after the shards were divided into `shards` in all.
 
-        Its seal proves the rows of whole former shards only, so the rows for their children are cut
-        and sealed with those of their siblings, and ignored there. A peer that has a shard has its
-        children. Pushes in flight are sent again, and the answers to them still count.
+        Its seal proves only the rows of whole former shards. So the rows of a child are sent and
+        sealed together with those of its siblings, which the receiver ignores. A peer that has the
+        chunk for a shard has it for the children. Pushes in flight are sent again, and the answers
+        to them still count.
         """
         before = self.shards
 
@@ -132,7 +134,7 @@ class PushedChunk:
     def ways(
         self, peer: Peer, may_meet: Callable[[Peer], bool]
     ) -> list[tuple[Peer | None, Shards]]:
-        """Return what to send to a peer now: from which courier, or None for here; which shards.
+        """Return the shards to send to a peer now, by courier; None stands for this peer.
 
         `may_meet`: whether the peer may be told to fetch rows from a courier. Shards that are on
         their way to the peer, or to their courier, are left out. Only one message with rows is on
@@ -155,7 +157,7 @@ class PushedChunk:
         self.asking[peer] = np.union1d(self.asking.get(peer, _NONE), shards)
 
     def heard(self, peer: Peer, shards: Shards) -> None:
-        """Record that a peer has answered, or has not in time, for some shards."""
+        """Record that a peer has answered for some shards, or failed to answer in time."""
         left = self.asking.pop(peer)
         if len(left := left[~among(left, shards)]):
             self.asking[peer] = left
@@ -204,6 +206,6 @@ class PushedChunk:
 
 
 def _turned(peers: Sequence[Peer], number: int) -> list[Peer]:
-    """Return peers, beginning with another one for each chunk."""
+    """Return the peers in order, beginning with a different one for each chunk `number`."""
     first = number % max(len(peers), 1)
     return [*peers[first:], *peers[:first]]

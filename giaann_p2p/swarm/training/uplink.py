@@ -1,19 +1,21 @@
-"""How long a large push to a peer may take: at first as over a thin line, later as the last did.
+"""Timeouts of large pushes: first as for a thin line, then by the time of the peer's last one.
 
-A small push has a fixed time. If a large one had no more, it would time out over a thin line each
-time: its bytes would leave again and again, and its chunk would never be committed. So it has more
-time in proportion to its bytes. Once a peer took one, its next has a multiple of what that one took
-per byte, so that a dead peer is noticed soon on a fast line. If one is not answered in time, the
-line may have become thinner, and the next one has more time again.
+A small push has a fixed timeout. With the same timeout, a large one would fail over a thin line
+each time: its bytes would leave again and again, and its chunk would never be committed. So its
+timeout grows in proportion to its bytes. Once a peer has taken a large push, the next timeout is a
+multiple of what that one took per byte, so that a dead peer is noticed soon on a fast line. If a
+push is not answered in time, the line may have become thinner, and the next timeout is longer
+again.
 
 1. Each peer has a pace of its own. A peer nearby, or a hostile one, answers at once over any line,
-   and would otherwise leave the others too little time.
-2. A peer whose pace is unknown counts as one on a thin line. If a push to such a peer was late,
-   they all have more time, until a push is taken.
+   and would otherwise make the timeouts of the others too short.
+2. A peer whose pace is unknown counts as one on a thin line. If a push to such a peer was late, the
+   timeouts of all of them grow, until a push is taken.
 3. Only a push that was taken shows a pace: a refusal may come before the rows do.
 4. Several large pushes at once would share a thin line, and all of them would be late. So a push
-   over a thin or unknown line waits for the others there, but not for long: the peer that they went
-   to may be dead, and the line fast. The more are under way, the longer, because they share it.
+   over a thin or unknown line waits for the pushes under way there, but not for long: their peers
+   may be dead, and the line fast. It waits longer if more are under way, because they share the
+   line.
 
 Pushes to a suspected peer are left out of all this: its silence shows nothing about the line.
 """
@@ -30,15 +32,15 @@ _SLOWEST, _FASTEST = 4 * _THIN, 1e-6
 """Maximum and minimum number of seconds that a byte may take, whatever pushes took before. A holder
 needs some time for each byte, too."""
 _SPARE = 4
-"""The time that a large push has, as a multiple of what the last one took per byte. More: fewer
-bytes are sent twice when the line or a peer is busy. Less: a dead peer is noticed sooner."""
+"""Timeout of a large push, as a multiple of what the last one took per byte. More: fewer bytes are
+sent twice when the line or a peer is busy. Less: a dead peer is noticed sooner."""
 _NEARLY = 0.9
-"""The part of its time after which a push that failed was late. One that failed earlier shows
-nothing about the line, because its peer was not reached, or turned it away."""
+"""Share of its timeout after which a failed push counts as late. An earlier failure shows nothing
+about the line, because the peer was not reached, or refused."""
 _HELD = 20.0
-"""Seconds that others wait for a push at most if it has a thin line to itself; more if it shares
-the line, or if the line is thinner. More: less is sent twice of large chunks over a thin line.
-Less: a dead peer stalls a chunk for less time."""
+"""Maximum number of seconds that other pushes wait for one that has a thin line to itself; they
+wait longer if it shares the line, or if the line is thinner. More: fewer bytes of large chunks are
+sent twice over a thin line. Less: a dead peer stalls a chunk for less time."""
 _MOST = 4096
 """Maximum number of peers whose pace is remembered; the oldest one is forgotten first."""
 
@@ -52,7 +54,7 @@ class Sending(NamedTuple):
     within: float
     """Timeout of the push, in seconds."""
     held: float
-    """Seconds that others wait for it at most."""
+    """Maximum number of seconds that other pushes wait for it."""
     tells: bool
     """Whether its end will show how fast the line is."""
 
@@ -68,7 +70,7 @@ class Uplink:
         self._unknown = _THIN
         """The pace of all peers that have none of their own yet."""
         self._under_way: list[Sending] = []
-        """The large pushes under way over thin or unknown lines that tell of them."""
+        """The large pushes under way whose ends will show how fast a thin or unknown line is."""
 
     def __repr__(self) -> str:
         unknown = f"{1e6 * self._unknown:.3g} s a megabyte to others"
@@ -89,16 +91,16 @@ class Uplink:
         return any(now < sending.since + sending.held for sending in self._under_way)
 
     def more(self, size: float, peer: Peer) -> float:
-        """Return the seconds that a push of `size` bytes has beyond those of a small one."""
+        """Return by how many seconds the timeout of a push exceeds that of a small one."""
         return size * self._pace(peer) if size > LARGE else 0.0
 
     def more_from(self, size: float, peer: Peer, courier: Peer, sharing: int = 1) -> float:
-        """Return the seconds that a peer has to fetch `size` bytes from a courier, beyond a few.
+        """Return by how many seconds a fetch from a courier may take longer than a small one.
 
         The courier's line counts as thin, and `sharing` peers share it. But if this peer can send
-        the rows sooner, it need not wait for a courier that may serve nobody. Whether it can, its
-        last push to the peer shows, or else the one to the courier, which a hostile one may have
-        hurried to take.
+        the rows sooner, it need not wait for a courier that may serve nobody. Its last push to the
+        peer shows whether it can, or else its push to the courier, though a hostile courier may
+        have hurried to take that one.
         """
         thin = sharing * size * _THIN if sharing * size > LARGE else 0.0
         if peer in self._paces:

@@ -73,7 +73,8 @@ class Lesson(NamedTuple):
     skips: Sequence[Skip] = ()
     """The sentences that could not be learned."""
     shards: int = 0
-    """The number of shards that `cut` and `tree` divide the delta into; 0 for that of now."""
+    """The number of shards that `cut` and `tree` divide the delta into; 0 for the present
+    number."""
 
 
 class _Learned(NamedTuple):
@@ -88,14 +89,14 @@ class _InWork(NamedTuple):
     """A chunk in progress."""
 
     doublings: int
-    """How often the layout was doubled in which it is sealed."""
+    """Number of doublings of the layout in which the chunk is sealed."""
     learned: _Learned | None = None
     """None until it is learned."""
 
 
 @dataclass
 class _Orders:
-    """What one coordinator has ordered for one job, and what it has yet to be told."""
+    """One coordinator's orders for one job, and the reports that it has yet to acknowledge."""
 
     heard: float
     """Time of the coordinator's last sign of life."""
@@ -204,7 +205,7 @@ class Worker:
     def _make_place(self, sender: Peer, now: float) -> bool:
         """Drop an overdue chunk whose coordinators all use more slots here than the sender.
 
-        Return whether there was one, so that a slot is free now.
+        Return whether a slot was freed.
         """
         slots = Counter[Peer]()
         for (peer, _), orders in self._orders.items():

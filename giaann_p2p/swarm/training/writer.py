@@ -3,9 +3,9 @@
 Every shard gets every chunk, even if the chunk has no rows for it, so a shard's set of chunks alone
 shows whether the shard has a whole job. The rows go to one holder, the *courier*, from which the
 others are told to fetch theirs (see `couriers`). A holder gets the rows from here if it could not
-fetch them, or if the whole chunk has so few that telling where they are costs as much.
+fetch them, or if the chunk is so small that naming a courier costs as many bytes.
 
-A small push has a fixed time, and a large one as much more as the line needs (see `uplink`).
+A small push has a fixed timeout; that of a large one is longer, as its line needs (see `uplink`).
 
 A peer that does not answer is retried with exponential backoff. If the placement changes, the new
 owners get the chunk, too. A peer that names a retry time is retried then, without blame (see
@@ -70,10 +70,11 @@ _MOST_ROWS = MOST_BYTES - (64 << 10)
 _CARRIED_WITHIN = 1.0
 """Seconds that a courier of a small chunk has to answer before another one gets the rows, too."""
 _FETCHED_WITHIN = 2.5
-"""Timeout in seconds of telling a peer to fetch rows, if they are few; after it, the rows are sent
-from here."""
+"""Timeout in seconds of the order to fetch rows, if they are few; after it, they are sent from
+here."""
 _CANNOT = 4
-"""No peer is a courier if more than one in so many holders could not fetch from it lately."""
+"""A peer may not be a courier if more than one in this many holders lately failed to fetch from
+it."""
 FEW_BYTES = 2048
 """Size of a chunk in bytes below which its rows are sent to each holder from here."""
 
@@ -125,7 +126,7 @@ class Writer:
     ) -> list[WriteAction]:
         """Begin to push a chunk, unless this has begun already.
 
-        `cut` and `seal` are for sets of so many `shards`; 0 for the number that there is now.
+        `cut` and `seal` take sets of shards out of `shards`; 0 for the present number of shards.
         """
         self._follow(now)
         if (job, chunk) in self._chunks:
@@ -170,9 +171,9 @@ class Writer:
         return self._calls.done(number, answer, now)
 
     def _follow(self, now: float) -> None:
-        """Push to the holders of the shards that there are now, if their number has doubled.
+        """Push to the holders of the present shards, if their number has doubled.
 
-        Couriers have forgotten their rows then (see `CarriedDeltas`), so there are new ones.
+        Couriers have then forgotten their rows (see `CarriedDeltas`), so new ones are chosen.
         """
         for chunk in [one for one in self._chunks.values() if one.shards != self._shards]:
             self._plan(chunk.doubled(self._shards, self.rules.quorum), now)
@@ -194,14 +195,14 @@ class Writer:
         return list({shards.tobytes(): shards for shards in cuts}.values())
 
     def _has_replicas(self, held: Sequence[Shards]) -> bool:
-        """Return whether any shard has several holders, which hold these shards.
+        """Return whether any shard has several holders; `held` are the shards of each holder.
 
         Otherwise rows would leave this peer only once anyway.
         """
         return sum(map(len, held)) > self._shards
 
     def _all_due(self, chunk: PushedChunk, now: float) -> list[WriteAction]:
-        """Return what is due to all holders: at first to those that are not suspected."""
+        """Return the messages due to all holders, first to those that are not suspected."""
         chunk.placed(self._others.placement(now), self._others.beside(now))
         sound = partial(self._others.not_suspected, now=now)
         return self._due(chunk, sorted(chunk.in_turn, key=sound, reverse=True), now)
@@ -247,7 +248,7 @@ class Writer:
     def _on_carried(
         self, chunk: PushedChunk, peer: Peer, sending: Sending, answer: Message | None, now: float
     ) -> list[WriteAction]:
-        """Handle the answer of a peer that rows were sent to, to carry them."""
+        """Handle the answer of a peer that was sent rows to carry."""
         does = isinstance(answer, Carried)
         has_freed = self._uplink.end(sending, now, was_taken=does)
         if does:
@@ -288,7 +289,7 @@ class Writer:
         shards: Shards,
         is_carried: bool = False,
     ) -> tuple[Shards, bytes, Seal]:
-        """Return the first of some shards, with as many rows as fit into a message; and the seal.
+        """Return as many of the first shards as fit into a message, with their rows and the seal.
 
         The others are sent after the answer. Rows that are to be carried must also fit into memory.
         """
@@ -397,9 +398,9 @@ class Writer:
     def _acked(
         self, chunk: PushedChunk, peer: Peer, pushed: Shards, answer: Message | None
     ) -> bool:
-        """Record for which shards a peer has the chunk now; return whether for all that were sent.
+        """Record for which shards a peer has the chunk now; return whether for all of `pushed`.
 
-        Raises MessageError if the answer is none to a push.
+        Raises MessageError if this is not an answer to a push.
         """
         if not isinstance(answer, Pushed):
             raise MessageError("no answer to a push")
@@ -408,7 +409,7 @@ class Writer:
         else:
             taken = unpacked(answer.shards, chunk.shards)
         if not among(taken, pushed).all():
-            raise MessageError("shards that were not pushed")
+            raise MessageError("an answer to a push names shards that were not pushed")
         chunk.acked(peer, taken)
         return len(taken) == len(pushed)
 

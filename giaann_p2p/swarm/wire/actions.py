@@ -111,7 +111,7 @@ class Adopt(NamedTuple):
 
 
 class Release(NamedTuple):
-    """Discard deltas that the store keeps to pass them on: those of some chunks for some shards."""
+    """Discard the deltas of some chunks for some shards, which the store kept to pass them on."""
 
     parts: list[tuple[Shards, Applied]]
 
@@ -131,7 +131,7 @@ class Compute(NamedTuple):
     chunk: int
     sentences: list[str]
     doublings: int = 0
-    """How often the layout was doubled in which the chunk's delta is sealed."""
+    """Number of doublings of the layout in which the chunk's delta is sealed."""
 
 
 class Stop(NamedTuple):

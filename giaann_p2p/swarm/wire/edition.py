@@ -1,21 +1,23 @@
 """Editions: how the founder changes a swarm's rules while the swarm runs.
 
-The manifest never changes, but some of its numbers may grow: that of replicas, that of sentences in
-a chunk, and that of shards. An edition says what they are now. Edition 0 stands for the manifest
-itself.
+The manifest never changes, but three of its numbers may grow: the replicas of a shard, the
+sentences of a chunk, and the shards. An edition states their present values. Edition 0 stands for
+the manifest itself.
 
 1. The founder signs each edition and numbers it. The newest edition that a peer knows counts, and
    is complete, so a peer needs no earlier one. Any peer may pass an edition on.
 2. Numbers only grow: an edition with fewer replicas than the manifest, or than the edition that a
-   peer knows, is refused. So owners by an earlier edition are among those by a later one (see
-   `placement`), peers on different editions may talk, and nothing has to be taken back. An edition
-   keeps the chunks' earlier sizes, because a text is known by the chunks in which it was learned.
-3. The quorum grows with the replicas where two quorums of the manifest always meet. Otherwise a
-   chunk might count because of two owners, while a reader believes two others that lack it; and
-   two liars among more owners could vouch for what no honest owner has. Where quorums of the
-   manifest need not meet, because the founder wanted it so, the quorum stays.
-4. Updates may have been committed by any earlier edition, by as few owners as the manifest wants.
-   So after a restart of all owners, so many must be there that one has each such update.
+   peer knows, is refused. So the owners by an earlier edition remain owners by a later one (see
+   `placement`), peers on different editions can work together, and nothing has to be undone. An
+   edition also lists all earlier chunk sizes, because a text is recognised by the chunks in which
+   it was learned.
+3. If any two quorums of the manifest meet, the quorum grows with the replicas. Otherwise two owners
+   could commit a chunk while a reader believes two others that lack it, and two liars among more
+   owners could vouch for content that no honest owner has. If the founder chose quorums that need
+   not meet, the quorum stays as it is.
+4. Updates may have been committed under any earlier edition, by as few owners as the manifest
+   requires. So after a restart of all owners, enough of them must be present that at least one has
+   each such update.
 5. The number of shards only doubles, once or several times. Then each shard is divided into its two
    children on the peers that have it, without a byte on the wire (see `shardset.recounted`).
 6. An edition of a later format is refused, not half understood. The peer goes on with the edition
@@ -40,10 +42,11 @@ from giaann_p2p.swarm.wire.manifest import (
 from giaann_p2p.swarm.wire.shardset import is_doubled
 
 FORMAT = 2
-"""Newest version of the encoding. Version 1 has no number of shards. It is signed while that is the
-manifest's, so that releases that know no other version read it."""
+"""Newest version of the encoding. Version 1 lacks the number of shards, and is used while that
+number is the manifest's, so that releases that know only version 1 can read it."""
 MOST_SIZES = 8
-"""Maximum number of sizes of chunks besides the manifest's: they may double until the largest."""
+"""Maximum number of chunk sizes besides the manifest's: enough to double it up to the largest
+size."""
 MOST_BYTES = 512
 """Maximum length of an encoded edition, in bytes."""
 MOST_NUMBER = 1 << 32
@@ -66,7 +69,8 @@ class Edition(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_field
         tuple[Annotated[int, msgspec.Meta(gt=CHUNK, le=MOST_CHUNK)], ...],
         msgspec.Meta(max_length=MOST_SIZES),
     ] = ()
-    """The sizes of chunks after the manifest's, in sentences, ascending; the last one counts."""
+    """Chunk sizes that replaced the manifest's, in sentences, ascending; the last one is in
+    force."""
     signature: _Signature = b""
     shards: Annotated[int, msgspec.Meta(ge=0, le=MOST_SHARDS)] = 0
     """The number of shards; 0 for the manifest's. It is left out of the encoding in format 1."""
@@ -90,11 +94,11 @@ class Edition(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_field
             )
         sizes = manifest.layout.chunk, *found.sizes
         if any(later <= size for size, later in pairwise(sizes)):
-            raise EditionError(f"the chunks of edition {found.number} do not grow")
+            raise EditionError(f"the chunk sizes of edition {found.number} do not ascend")
         if not is_doubled(found.shards or manifest.layout.shards, manifest.layout.shards):
             raise EditionError(
-                f"edition {found.number} has {found.shards} shards, which is not the "
-                f"{manifest.layout.shards} of the manifest, doubled"
+                f"edition {found.number} has {found.shards} shards, which is not a doubling "
+                f"of the {manifest.layout.shards} of the manifest"
             )
         return found
 
@@ -108,7 +112,7 @@ class Edition(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_field
         sizes: tuple[int, ...] = (),
         shards: int = 0,
     ) -> "Edition":
-        """Return an edition with the founder's signature; 0 shards are those of the manifest."""
+        """Return a signed edition; 0 `shards` stand for the number in the manifest."""
         draft = cls(FORMAT if shards else 1, swarm_id, number, replicas, sizes, shards=shards)
         return msgspec.structs.replace(draft, signature=founder.sign(_KIND, draft.to_bytes()))
 
@@ -125,14 +129,14 @@ class Edition(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_field
 class Editions:
     """The newest edition that one peer knows, and the rules that follow from it.
 
-    Invariant: neither the edition's number nor its replicas nor its shards ever become lower, and
-    its sizes of chunks only become more.
+    Invariant: the edition's number, replicas and shards never decrease, and its list of chunk sizes
+    only grows.
     """
 
     def __init__(self, manifest: Manifest) -> None:
         self.newest: Edition | None = None
         self.rules = rules_of(manifest, None)
-        """The rules that count now."""
+        """The rules in force."""
         self._manifest = manifest
 
     def __repr__(self) -> str:
@@ -163,13 +167,13 @@ class Editions:
             )
         known = self.newest.sizes if self.newest else ()
         if found.sizes[: len(known)] != known:
-            raise EditionError(f"edition {found.number} lacks the chunks of edition {self.number}")
+            raise EditionError(f"edition {found.number} lacks chunk sizes of edition {self.number}")
         return True
 
     def learn(self, data: bytes) -> bool:
         """Adopt an edition if it is newer than the newest; return whether it was.
 
-        EditionError if it is invalid, or takes replicas or shards back.
+        EditionError if it is invalid, or reduces the replicas or shards.
         """
         if not self.is_news(data):
             return False
@@ -196,9 +200,10 @@ class Editions:
     def next(
         self, founder: Identity, replicas: int = 0, chunk: int = 0, shards: int = 0
     ) -> Edition:
-        """Return the next edition, with more replicas, larger chunks, more shards, or several.
+        """Return the next edition, with more replicas, larger chunks or more shards.
 
-        0 is for what stays as it is. EditionError if a number does not grow, or too much.
+        Pass 0 for each number that stays as it is. EditionError if a number does not grow, or
+        exceeds its maximum.
         """
         known = self.newest.shards if self.newest else 0
         if shards:
@@ -269,5 +274,7 @@ def _decoded(data: bytes) -> Edition:
     except (msgspec.MsgspecError, RecursionError) as error:
         raise EditionError(f"this is not an edition: {error}") from None
     if (found.format == FORMAT) != bool(found.shards):
-        raise EditionError(f"this is not an edition: format {found.format} has no such shards")
+        raise EditionError(
+            f"this is not an edition: format {found.format} cannot state {found.shards} shards"
+        )
     return found

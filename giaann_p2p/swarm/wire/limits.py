@@ -19,8 +19,8 @@ MOST_CONNECTIONS = MOST_BYTES
 """Maximum number of connections in one part of a shard. Each takes a byte or more in a message,
 except in very repetitive text."""
 MOST_CARRIED = 128 << 20
-"""Maximum memory in bytes that a peer gives to all deltas that senders with standing have carried,
-and to those of all others; the rows of almost any message fit."""
+"""Maximum memory in bytes for carried deltas: once for all senders with standing together, and once
+for all others. The rows of almost any message fit."""
 _LEAF = 400
 """Memory in bytes that a shard with rows takes in a seal's hash tree."""
 _MOST_TEXT = 8 * MOST_BYTES
@@ -34,14 +34,14 @@ repetitive text is packed very small."""
 
 
 def of_chunk(spec: ModelSpec, sentences: int) -> Limits:
-    """Return the limits for unpacking the parcel with the delta of a chunk of so many sentences."""
+    """Return the limits for unpacking the delta of a chunk with this number of sentences."""
     tokens, traits = sentences * spec.max_tokens, traits_of(spec.profile)
     neurons, connections = traits.most_neurons(tokens), tokens * traits.most_pairs(spec)
     return Limits(spec.branches, spec.segments, neurons, connections)
 
 
 def of_push(spec: ModelSpec, sentences: int) -> Limits:
-    """Return the limits for unpacking a message with rows of such a delta."""
+    """Return the limits for unpacking a message with rows of such a chunk's delta."""
     limits = of_chunk(spec, sentences)
     return replace(limits, connections=min(limits.connections, MOST_CONNECTIONS))
 

@@ -65,7 +65,7 @@ class Rules(NamedTuple):
     first_quorum: int = 0
     """The quorum by the manifest; 0 if it is `quorum`."""
     edition: int = 0
-    """Number of the edition that these rules are of."""
+    """Number of the edition that sets these rules."""
     sizes: tuple[int, ...] = (CHUNK,)
     """The number of sentences in a chunk: by the manifest, by later editions, and now."""
     founding_shards: int = 0
@@ -89,20 +89,21 @@ class Rules(NamedTuple):
 
     @property
     def chunk(self) -> int:
-        """The number of sentences in a chunk of a text that is not known yet."""
+        """The number of sentences in a chunk of a text that was not learned before."""
         return self.sizes[-1]
 
     @property
     def least_quorum(self) -> int:
-        """The lowest number of replicas that may have an update which counts by some edition."""
+        """The lowest quorum of any edition: no committed update is on fewer replicas."""
         return self.first_quorum or self.quorum
 
     @property
     def begin(self) -> int:
-        """Number of owners that must be there to become ready with what they have.
+        """Number of owners that must be present to declare a shard ready with the chunks they have.
 
-        It counts only where no peer has a shard ready, as after a restart of the whole swarm. At
-        least one of so many has each update that counts, if any two quorums of the manifest meet.
+        It matters only if no peer has the shard ready, as after a restart of the whole swarm. If
+        any two quorums of the manifest meet, at least one of these owners has each committed
+        update.
         """
         do_meet = self.least_quorum >= usual_quorum(self.founded or self.replicas)
         return max(self.quorum, self.replicas - self.least_quorum + 1) if do_meet else self.quorum
@@ -149,7 +150,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             if not kept:
                 raise SpecError(f"{rule}; it is {getattr(self, rule.split()[0])!r}")
         if self.layout.doublings:
-            raise SpecError("the layout of a manifest was never doubled; an edition may double it")
+            raise SpecError("a manifest's layout must not be doubled; double it with an edition")
 
     @classmethod
     def founded(

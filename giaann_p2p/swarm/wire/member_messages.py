@@ -29,11 +29,11 @@ class ManifestIs(Message, frozen=True, tag="manifest"):
 
 
 class AskRelease(Message, frozen=True, tag="release?"):
-    """Question to a peer: of which release is it, and for how long has it been running?"""
+    """Question to a peer: which release does it run, and for how long has it been running?"""
 
 
 class ReleaseIs(Message, frozen=True, tag="release"):
-    """Answer to `AskRelease`. It is the peer's own word, to be shown to people only."""
+    """Answer to `AskRelease`. It is the peer's own unverified claim, meant for people only."""
 
     version: Annotated[str, msgspec.Meta(max_length=40)]
     seconds: Amount
@@ -79,9 +79,9 @@ class AskRecords(Message, frozen=True, tag="records?"):
 
 
 class AskPulses(Message, frozen=True, tag="pulses?"):
-    """Request like `AskRecords`, of a client that has the records already.
+    """Request like `AskRecords`, from a client that has the records already.
 
-    The answer has bare pulses in place of the records that the sender knew 12 seconds ago.
+    In the answer, bare pulses replace the records that the answering peer knew 12 seconds ago.
     """
 
     role: Literal["storage", "compute"]

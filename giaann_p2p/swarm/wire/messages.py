@@ -1,10 +1,10 @@
 """The messages of the protocol between peers: each question, and the answers to it.
 
-Messages are plain structs, encoded as MessagePack after a version byte. A question also says how
-many shards its sender counts, once that is no longer the manifest's number; the answer counts as
-many. Deltas and sets of chunks in them have the store's encodings, and sets of shards the encoding
-of `shardset`; each is validated where it is read. Nothing in a message is executed. No message
-exceeds `MOST_BYTES`; larger things are requested in parts.
+Messages are plain structs, encoded as MessagePack after a version byte. A question also states how
+many shards its sender counts, unless that is the manifest's number; the answer uses the same
+number. Deltas and sets of chunks in them have the store's encodings, and sets of shards the
+encoding of `shardset`; each is validated where it is read. Nothing in a message is executed. No
+message exceeds `MOST_BYTES`; larger things are requested in parts.
 
 Docstrings call the peer that sends a message its sender, and the other one its receiver. The
 messages about a swarm and its members, about prompts, about learning and about rows are in
@@ -46,8 +46,8 @@ requests state how many bytes may come at once, and deltas are sealed. 4: large 
 compared by parts, and a read has marks of rows that the reader knows, which the answer leaves out.
 5: a learner sends a chunk's rows to a courier."""
 _COUNTED = 6
-"""Version of a question whose second byte says how often the number of shards was doubled for its
-sender. Where it never was, this is left out, and the version is `VERSION`."""
+"""Version of a question whose second byte states how often its sender's number of shards was
+doubled. If it never was, that byte is left out, and the version is `VERSION`."""
 _MOST_DOUBLINGS = MOST_SHARDS.bit_length() - 1
 MOST_BYTES = 8 << 20
 """Maximum length of one message, in bytes. Parts of a shard are smaller, and answers are cut before
@@ -72,7 +72,8 @@ MANY_JOBS = 200
 """Number of jobs beyond which sets of chunks are compared by parts: the digests of the parts take
 fewer bytes than half of such a set."""
 MOST_IN_PARTS = 8
-"""Maximum number of sets whose parts' digests one comparison has; others wait for the next one."""
+"""Maximum number of sets of which one comparison sends the parts' digests; other sets wait for the
+next comparison."""
 
 SALT_BYTES = 16
 _PROOF_BYTES = 32
@@ -112,8 +113,8 @@ class PushFrom(Counting, frozen=True, tag="push from"):
 class Carry(Counting, frozen=True, tag="carry"):
     """Request to keep a delta's rows for a while, for the holders of some shards to fetch them.
 
-    The receiver, the *courier*, applies nothing yet: like the others, it is told by `PushFrom`
-    then. So rows leave the learner once, not once for each replica.
+    The receiver, the *courier*, applies nothing yet: like every other holder, it is told to by a
+    `PushFrom`. So the learner sends the rows once, not once for each replica.
     """
 
     job: Job
@@ -138,7 +139,7 @@ class FetchCarried(Counting, frozen=True, tag="fetch carried"):
     chunk: Annotated[int, msgspec.Meta(ge=0, lt=WITHDRAWN)]
     shards: bytes
     author: PeerField
-    """The peer that has the rows carried, and told the sender to fetch them."""
+    """The peer that sent the `Carry`, and told the sender to fetch the rows."""
 
 
 class Pushed(Message, frozen=True, tag="pushed"):
@@ -155,9 +156,9 @@ class AskNouns(Counting, frozen=True, tag="nouns?"):
 
     shard: Shard
     after: str = ""
-    """Only nouns whose names come after this text: the last one of the page before."""
+    """Only nouns whose names come after this one, the last name of the previous page."""
     frequent: Annotated[int, msgspec.Meta(ge=0, le=MOST_FREQUENT)] = 0
-    """Only so many of the most frequent of them, which are one page; 0: all."""
+    """Number of nouns wanted: only the most frequent ones, in a single page; 0 for all nouns."""
 
 
 class Nouns(Message, frozen=True, tag="nouns"):
@@ -166,7 +167,7 @@ class Nouns(Message, frozen=True, tag="nouns"):
     names: Annotated[list[str], msgspec.Meta(max_length=MOST_NOUNS)]
     """The nouns, in ascending order."""
     counts: Annotated[list[Amount], msgspec.Meta(max_length=MOST_NOUNS)]
-    """How often each of them occurred."""
+    """How often each noun occurred."""
 
 
 class Compare(Counting, frozen=True, tag="compare"):
@@ -180,8 +181,9 @@ class Compare(Counting, frozen=True, tag="compare"):
     marks: Annotated[list[bytes], _ONE_EACH]
     """For each shard, the digest of the sender's set of chunks; empty where it has none."""
     parts: Annotated[list[_Parts], msgspec.Meta(max_length=MOST_IN_PARTS)] | None = None
-    """The digests of the parts of some of the sender's sets. A large set that is compared with any
-    other one is only named, for the sender to ask again. None: send whole sets, however large."""
+    """The digests of the parts of some of the sender's sets. Of any other large set that differs,
+    the answer says only that it differs, and the sender asks again. None: send whole sets, however
+    large."""
     job: Job | None = None
     """If given, only this job's chunks are wanted."""
 
@@ -198,11 +200,11 @@ class Compared(Message, frozen=True, tag="compared"):
     """The encoded sets of chunks, whole or parts of them; several shards may share one."""
     parts: Annotated[list[bytes], _ONE_EACH] = msgspec.field(default_factory=list)
     """For each of `sets`, the numbers of the parts that it has, one byte each; empty if it is
-    whole. It is empty as a whole if all sets are whole."""
+    whole. The list itself is empty if all sets are whole."""
 
     @property
     def is_different(self) -> bool:
-        """Whether the sender has another set of a shard than the peer that asked."""
+        """Whether the sender's set of any shard differs from that of the peer that asked."""
         return any(which != -1 for which in self.which)
 
 
@@ -430,7 +432,7 @@ def encode(message: Message, doublings: int = 0) -> bytes:
     """Encode a message; MessageError if it is too long to be sent.
 
     `doublings`: how often the number of shards was doubled for the sender of a question. An answer
-    says nothing of it, because its shards are counted as in the question.
+    omits it, because its shards are counted as in the question.
     """
     first = bytes([_COUNTED, doublings]) if doublings else bytes([VERSION])
     data = first + _ENCODER.encode(message)

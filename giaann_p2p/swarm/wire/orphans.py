@@ -28,7 +28,7 @@ class Orphans:
         return f"<Orphans by list {number}: {count:,}>"
 
     def found(self, number: int, roots: Mapping[Chunk, bytes]) -> None:
-        """Report these orphans from now on, unless those by a newer founder's list are known.
+        """Report these orphans from now on, unless this peer has already searched by a newer list.
 
         `number` is the number of the founder's list by which they were found.
         """

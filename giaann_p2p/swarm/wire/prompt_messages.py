@@ -71,13 +71,13 @@ class Told(Message, frozen=True):
 
 
 class Continued(Told, frozen=True, tag="told"):
-    """That answer in a swarm of the profile `words`, or without tokens."""
+    """The answer `Told` in a swarm of the profile `words`, or without tokens."""
 
     tokens: list[Token]
 
 
 class ContinuedSubwords(Told, frozen=True, tag="told subwords"):
-    """That answer in a swarm of the profile `subwords`."""
+    """The answer `Told` in a swarm of the profile `subwords`."""
 
     tokens: list[SubwordToken]
 

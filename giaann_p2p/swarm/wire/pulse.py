@@ -3,15 +3,16 @@
 1. A record names the *anchor* of a chain: the end of `MOST_PULSES` hashes, each of the one before.
    Only the peer knows the beginning, the seed. Pulse number i is the link from which i hashes lead
    to the anchor; so number 0 is the anchor itself, and a new record comes with it.
-2. Whoever shows pulse i proves that the peer lived when it was due, `PULSE_SECONDS` times i seconds
-   after it issued the record. From it anybody can make the earlier ones, but nobody a later one.
-3. A pulse is valid if it leads to the anchor, whatever else a reader knows. If it leads to a valid
-   pulse that the reader knows, the rest of the way need not be gone again.
+2. Pulse i proves that the peer lived when that pulse was due, `PULSE_SECONDS` times i seconds after
+   the peer issued the record. Anybody can compute the earlier pulses from it, but nobody can
+   compute a later one.
+3. A pulse is valid if it leads to the anchor, whatever else a reader knows. Once it leads to a
+   valid pulse that the reader knows, the reader need not hash on to the anchor.
 4. Each hash is salted with the peer, so that nobody can attack many peers' chains at once. A peer
    may find two links with the same hash, and have two chains; both prove its own life only.
-5. A chain is short, because whoever sees a record for the first time has to go the whole way to the
-   anchor: 54 µs for the last pulse, less than the 86 µs for the signature. So no liar makes a
-   reader work for longer than a wrong signature does.
+5. A chain is short, because a peer that sees a record for the first time must hash all the way to
+   the anchor: 54 µs for the last pulse, less than the 86 µs for the signature. So a false pulse
+   costs a reader no more than a false signature.
 
 In transit and at rest a record is `pulse + signature + body`, and begins with the pulse's number.
 Between peers that both have the record a *bare* pulse is enough: `id of the record + pulse`.

@@ -6,11 +6,12 @@
 3. The record with the highest `sequence` wins. Sequences come from the clock, so they grow across
    restarts, too. A replayed old record loses against a newer one, and a peer that knows no newer
    one refuses a record that is older than SKEW plus its lifetime.
-4. A record comes with a pulse (see pulse.py). A later pulse makes it as good as one that was signed
-   when that pulse was due: it counts from its arrival again, and its age from that time.
-5. A record says in how many shards its sets are counted, because its peer may know another edition
-   than its reader, who counts them anew (see `sets_of`). So readers find owners while the number of
-   shards doubles.
+4. A record comes with a pulse (see pulse.py). A later pulse makes the record as good as one signed
+   when that pulse was due: its lifetime starts again when the pulse arrives, and its age counts
+   from the time when the pulse was due.
+5. A record states the number of shards that its sets refer to, because its peer may know another
+   edition than the reader, which converts the sets (see `sets_of`). So readers find owners while
+   the number of shards doubles.
 6. Everything is bounded: the text, the addresses, the sets of shards. Cheap checks come first,
    because verifying a signature takes 86 µs.
 
@@ -67,13 +68,14 @@ MOST_NAMED = 8
 """Maximum number of peers that a record may accuse of holding wrong shards."""
 _LEAST_FOR_NAMES = 1 << 10
 MOST_AHEAD = 4
-"""How many times the shards that the reader knows of a record may count. The sets of one that
-counts more are neither decoded nor checked: any stranger could send it, and it would cost a hundred
-times as much as a usual one. Such a record still tells who its peer is, and of which edition."""
+"""Maximum number of shards that a record may count, as a multiple of the reader's number. If a
+record counts more, its sets are neither decoded nor checked, because any stranger could send it,
+and it would cost a hundred times as much as a usual one. Such a record still names its peer and
+edition."""
 _LONGEST_FOR = 64
-"""A record may be as long as that of a peer that counts so many times the shards which the reader
-knows of: a newcomer, which knows only the manifest, learns from records that there is an edition.
-Were no length too much, a stranger's records would take more memory than all others together."""
+"""Multiple of the reader's number of shards for which a record may be long enough. A newcomer,
+which knows only the manifest, learns from longer records that there is an edition. Without a limit,
+a stranger's records could take more memory than all others together."""
 BUCKETS = 16
 """Number of parts of a swarm's directory: enough for some 16,000 peers, at a thousand in each."""
 FRONT_BYTES = PULSE_BYTES + SIGNATURE_BYTES
@@ -119,11 +121,11 @@ class Load(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=T
     reads: _Number = 0
     """Reads per second at a storage peer; number of prompts that a compute peer is answering."""
     writes: _Number = 0
-    """Writes per second at a storage peer; sentences that a compute peer learns in a second at
+    """Writes per second at a storage peer; sentences that a compute peer learns per second of
     work."""
     growth: _Number = 0
     """Recent growth of a storage peer's `used`, in bytes per second; tokens that a compute peer
-    generates in a second at work."""
+    generates per second of work."""
 
 
 class Naming(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
@@ -141,7 +143,7 @@ class Missing(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_field
     """Number of connections that these shards held when they were last seen whole."""
     seen: _Word = 0
     """Time at which these shards were last seen whole, in seconds since 1970. A compute peer names
-    no shards: it tells when a storage peer last served one, if none does now."""
+    no shards: it reports when a storage peer last served one, if none does now."""
 
 
 class Announcement(
@@ -194,8 +196,8 @@ class Announcement(
     """Number of the newest edition of the swarm's rules that the peer has. It is left out of the
     encoding while it is 0, so that releases that know no editions read the record."""
     counted: Annotated[int, msgspec.Meta(ge=0, le=MOST_SHARDS)] = 0
-    """Number of shards of the swarm by which the sets of shards in the record are counted; 0 for
-    that of the manifest. It is left out of the encoding while it is 0."""
+    """The swarm's number of shards that the record's sets of shards refer to; 0 for the manifest's
+    number. It is left out of the encoding while it is 0."""
 
     @property
     def key(self) -> Key:
@@ -206,7 +208,7 @@ class Announcement(
     def shards(self) -> tuple[int, bytes, bytes, tuple[Naming, ...], bytes, bytes]:
         """All sets of shards in the record, encoded: ready, syncing, wrong, cold and missing.
 
-        First comes the number of shards by which they are counted.
+        First comes the number of shards that the sets refer to.
         """
         return self.counted, self.ready, self.syncing, self.wrong, self.cold, self.missing.shards
 
@@ -216,11 +218,11 @@ class Announcement(
         return self.state == "active" and self.syncing == _NO_SHARDS
 
     def counted_by(self, rules: Rules) -> int:
-        """Return the number of shards of the swarm by which the record's sets are counted."""
+        """Return the swarm's number of shards that the record's sets refer to."""
         return self.counted or rules.first_shards
 
     def lived(self, pulse: Pulse) -> int:
-        """Return when the peer lived for certain if it showed this pulse, by its own clock."""
+        """Return the latest time, by the peer's own clock, at which this pulse proves it alive."""
         return self.issued + PULSE_SECONDS * pulse.number
 
     def __repr__(self) -> str:
@@ -291,14 +293,14 @@ def unproven(
     if owner is not None and found.peer != owner:
         raise RecordError(f"peer: the record is of {name_of(found.peer)}, not of {name_of(owner)}")
     if not is_doubled(found.counted_by(rules), rules.first_shards):
-        raise RecordError(f"counted: the swarm never has {found.counted} shards")
+        raise RecordError(f"counted: this swarm cannot have {found.counted} shards")
     check_age(found, pulse, now)
     _check(found)
     return found
 
 
 def check_age(announcement: Announcement, pulse: Pulse, now: float) -> None:
-    """Raise RecordError if a record with this pulse is too old, or is of the future."""
+    """Raise RecordError if a record with this pulse is too old, or is dated in the future."""
     if pulse.number > MOST_PULSES:
         raise WrongPulseError(f"pulse: the last one is number {MOST_PULSES}, not {pulse.number}")
     ahead = announcement.lived(pulse) - now
@@ -319,18 +321,18 @@ def prove_pulse(pulse: Pulse, known: Pulse, announcement: Announcement) -> None:
     """Raise WrongPulseError unless a pulse is valid; `known` is a valid one with a lower number."""
     if not leads(pulse, known, announcement.anchor, announcement.peer):
         who = name_of(announcement.peer)
-        raise WrongPulseError(f"pulse: number {pulse.number} of this record is not of {who}")
+        raise WrongPulseError(f"pulse: number {pulse.number} of this record is not by {who}")
 
 
 def sets_of(announcement: Announcement, rules: Rules) -> Sets:
     """Decode the sets of shards in a record; RecordError if one is malformed.
 
-    They become sets of the shards that there are by `rules`. A record may count the children of
-    such a shard. Its peer serves the shard if it serves all of them, because half a shard answers
-    only half of the reads; and the same holds for cold copies. It is fetching the shard if it holds
-    some children, but does not serve all: it takes what is written to them, and what it holds must
-    be asked for before anything counts as lost. The shard misses chunks if any child does. The sets
-    of a record that counts very many children are empty.
+    The result has sets of the shards that exist by `rules`. A record may name the children of such
+    a shard instead. Its peer then serves the shard if it serves all children, because half a shard
+    answers only half of the reads; the same holds for cold copies. It counts as fetching the shard
+    if it holds some children but does not serve all: it accepts writes to them, and must be asked
+    for their chunks before any chunk counts as lost. The shard is missing if any child is. If a
+    record counts far too many shards, its sets are empty.
     """
     count = announcement.counted_by(rules)
     if count > MOST_AHEAD * rules.shards:
@@ -358,10 +360,10 @@ def _shards(field: str, data: bytes, count: int) -> Shards:
 
 
 def accusations_of(announcement: Announcement, rules: Rules) -> tuple[Naming, ...]:
-    """Return the accusations in a valid record, with the shards that there are by `rules`.
+    """Return the accusations in a valid record, with the shards that exist by `rules`.
 
-    A replica of a shard is wrong if that of any of its children is. A record that counts very many
-    children accuses nobody.
+    A replica of a shard is wrong if the replica of any child is. A record that counts far too many
+    shards accuses nobody.
     """
     count, now = announcement.counted_by(rules), rules.shards
     if count == now:  # the usual case

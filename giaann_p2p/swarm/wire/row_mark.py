@@ -4,7 +4,8 @@ A frequent word's row may have 300 kB and seldom changes. So a reader sends the 
 it has cached, and the holder sends its own row only if that has another mark.
 
 1. Equal rows have equal marks, whatever the order of their targets and connections, because the
-   hashes of the connections are added up. Other rows have another mark, but for a chance of 2^-64.
+   hashes of the connections are added up. Different rows have different marks, except with a
+   probability of 2^-64.
 2. The salt is drawn for each call, after the cached row came, so the peer that sent the row cannot
    know it. Otherwise a liar could make up a row that has the mark of the true one, and honest peers
    would confirm it. For the same reason the salt keys each of the hashes: a plain sum would be easy
@@ -22,8 +23,8 @@ from giaann_p2p.model.sequence import Ids
 MARK_BYTES = 8
 SALT_BYTES = 16
 LEAST = 64
-"""Minimum number of connections of a row that has a mark. A shorter one is simply read again: to
-compute two marks takes longer than to send it."""
+"""Minimum number of connections of a row that has a mark. A shorter row is simply read again,
+because computing two marks takes longer than sending it."""
 _HEAD = struct.Struct("<6Q")
 _KEYS = 4
 _FIRST, _SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)

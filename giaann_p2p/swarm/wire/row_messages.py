@@ -25,13 +25,14 @@ class Read(Message, frozen=True, tag="read"):
     features: bytes
     """The feature of each neuron, as a little-endian u64."""
     marks: Annotated[bytes, msgspec.Meta(max_length=MARK_BYTES * MOST_READ)] = b""
-    """The marks of the rows that the sender knows of the first neurons (see `row_mark`)."""
+    """The marks of the sender's cached rows, for the first neurons in the request (see
+    `row_mark`)."""
     salt: Annotated[bytes, msgspec.Meta(max_length=SALT_BYTES)] = b""
     """Random bytes that were drawn for these marks; empty if there are none."""
 
 
 class ReadSlice(Message, frozen=True, tag="read slice"):
-    """Request for a slice of one neuron's row, of which a receiver said that it is too long.
+    """Request for a slice of one neuron's row, after a peer refused the whole row as too long.
 
     The answer is `Rows`.
     """
@@ -45,7 +46,7 @@ class ReadSlice(Message, frozen=True, tag="read slice"):
 class Rows(Message, frozen=True, tag="rows"):
     """Answer to `Read` and `ReadSlice`: all requested rows that the sender has.
 
-    It leaves out those of `moved` shards, and those that have the mark in the request.
+    It omits the rows of `moved` shards, and the rows whose mark is the one in the request.
     """
 
     parcel: bytes
@@ -53,7 +54,8 @@ class Rows(Message, frozen=True, tag="rows"):
     moved: bytes
     """The requested shards that the sender does not serve."""
     same: Annotated[bytes, msgspec.Meta(max_length=POSITION_BYTES * MOST_READ)] = b""
-    """The positions, in the request, of the rows that have the mark there, as little-endian u16."""
+    """The positions in the request of the rows whose mark is the one there, as little-endian
+    u16."""
 
 
 class AskColumn(Message, frozen=True, tag="column?"):

@@ -69,21 +69,22 @@ def unpacked(data: bytes, count: int) -> Shards:
 
 
 def is_doubled(after: int, before: int) -> bool:
-    """Return whether a number of shards is another one, doubled any number of times, even none."""
+    """Return whether `after` is equal to `before`, or is `before` doubled any number of times."""
     return after >= before and after & (after - 1) == 0
 
 
 def children(shards: Iterable[int], before: int, after: int) -> list[int]:
-    """Return the shards into which some of `before` shards are divided when there are `after`."""
+    """Return the children of some shards when the swarm's `before` shards become `after` shards."""
     return [child for shard in shards for child in range(shard, after, before)]
 
 
 def recounted(shards: Shards, before: int, after: int, *, whole: bool = True) -> Shards:
-    """Return a set of some of `before` shards as one of `after` shards, in ascending order.
+    """Convert a set of shards of a swarm with `before` shards to one with `after`, ascending.
 
     When the number of shards doubles, shard s of N is divided into its children s and s + N. If
-    `after` is the larger number, the result is all children of the shards. If it is lower, it is
-    the shards that have all their children in the set; or any of them, if `whole` is false.
+    `after` is the larger number, the result has all children of the shards. If it is the smaller
+    one, the result has the shards whose children are all in the set; or, if `whole` is false, those
+    of which any child is in the set.
     """
     if after == before:
         return shards

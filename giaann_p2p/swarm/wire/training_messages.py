@@ -34,12 +34,12 @@ class Learn(Message, frozen=True, tag="learn"):
 
     @property
     def doublings(self) -> int:
-        """How often the layout was doubled in which the chunk's delta is to be sealed."""
+        """Number of doublings of the layout in which the chunk's delta is to be sealed."""
         return 0
 
 
 class LearnIn(Learn, Counting, frozen=True, tag="learn in"):
-    """Request like `Learn`, of a swarm whose number of shards was doubled.
+    """Request like `Learn`, in a swarm whose number of shards was doubled.
 
     All peers that learn a chunk must seal it alike, so the client names the layout. The receiver
     must know that layout, and may count more shards by now.
@@ -49,7 +49,7 @@ class LearnIn(Learn, Counting, frozen=True, tag="learn in"):
 
 
 def learn_order(job: bytes, chunk: int, sentences: list[str], doublings: int) -> Learn:
-    """Return the request to learn a chunk, and to seal its delta in a layout doubled so often."""
+    """Return the request to learn a chunk and seal its delta in a layout with these `doublings`."""
     if doublings:
         return LearnIn(job, chunk, sentences, doublings)
     return Learn(job, chunk, sentences)

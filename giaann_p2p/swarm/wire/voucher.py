@@ -121,7 +121,7 @@ class Notary:
     def __init__(
         self, swarm_id: bytes, rules: Callable[[], Rules], redundancy: int, members: Members
     ) -> None:
-        """Make the checks of a swarm; `rules` returns those of the newest edition known here."""
+        """Check a swarm's deltas; `rules` returns the rules by the newest known edition."""
         self._swarm_id, self._rules = swarm_id, rules
         self._needed, self._members = redundancy, members
 

@@ -138,7 +138,7 @@ def test_a_bare_pulse_is_taken_where_its_record_is_kept_from_its_peer_alone() ->
             held.put(where, short, by.peer, 30, NOW)
     with pytest.raises(RecordError, match="its record is not kept here"):
         held.put(key, bare(beat(record(ME, NOW, later=1), ME, 1)), ME.peer, 30, NOW)
-    with pytest.raises(RecordError, match="pulse: number 1 of this record is not of"):
+    with pytest.raises(RecordError, match="pulse: number 1 of this record is not by"):
         held.put(key, bare(beat(data, ME, 1, b"another seed")), ME.peer, 30, NOW)
     assert held.get(key, NOW) == [data]
     held.put(key, short, ME.peer, 30, NOW + 1)

@@ -81,7 +81,7 @@ def test_a_wrong_pulse_is_refused_and_changes_nothing() -> None:
         beat(record(WHO[2]), WHO[2], 1),  # no chain has its anchor
     ]
     for one in wrong:
-        with pytest.raises(RecordError, match=r"pulse: number \d of this record is not of"):
+        with pytest.raises(RecordError, match=r"pulse: number \d of this record is not by"):
             found.merge(one, NOW + 20)
     assert found.refused == len(wrong)
     assert found.live(NOW + 29)

@@ -224,7 +224,7 @@ def test_what_is_too_large_for_it_is_refused(
 ) -> None:
     monkeypatch.setattr(module, "MOST_CARRIED", size_of(1) - 1)
     kept = CarriedDeltas(TERMS, capacity or 8 * size_of(1) - 1)
-    with pytest.raises(MessageError, match="too many to carry"):
+    with pytest.raises(MessageError, match="too much for one carried delta"):
         keep(kept, 1)
     assert chunks(kept) == []
 

@@ -34,7 +34,7 @@ def test_no_chunk_adds_more_than_its_sentences_can() -> None:
     for check in (swarm.checks.check_pushed, swarm.checks.check_fetched):
         swarm.chunk = 64
         check(strong(most))
-        with pytest.raises(MessageError, match="no chunk of 64 sentences adds so much"):
+        with pytest.raises(MessageError, match="a chunk of 64 sentences cannot add so much"):
             check(strong(most + 1))
         swarm.chunk = 65
         check(strong(most + 1))

@@ -190,7 +190,7 @@ def test_an_answer_by_parts_that_is_none_is_refused() -> None:
     right = Applied({job: BitMap([0, 1])}).to_bytes()
     assert words_of(Compared(b"r", [0], [right], [job[:1]]), [0], mine, 0.0)
     assert words_of(Compared(b"r", [-2], []), [0], mine, 0.0, []) == {}
-    with pytest.raises(MessageError, match="tells of no set"):
+    with pytest.raises(MessageError, match="reports on no shard"):
         words_of(Compared(b"r", [-2], []), [0], mine, 0.0, [mine[0].parts])
     for answer in (
         Compared(b"r", [-2], []),  # whole sets were wanted
@@ -214,5 +214,5 @@ def test_an_answer_with_sets_of_more_jobs_together_than_one_may_have_is_none(
     ]
     words = words_of(Compared(b"rr", [0, 1], sets[:2]), [1, 2], mine, 1.0)
     assert words[2].chunks == applied(2)
-    with pytest.raises(MessageError, match="sets of over 3 jobs"):
+    with pytest.raises(MessageError, match="over 3 jobs in its sets"):
         words_of(Compared(b"rrr", [0, 1, 2], sets), [1, 2, 3], mine, 1.0)

@@ -49,7 +49,7 @@ TRUE, FALSE = bytes(DIGEST), bytes([1]) * DIGEST
 P = [author.peer for author in AUTHORS]
 EACH = dict.fromkeys(P[:3], 1)
 PACE = LeaseSettings(lease=10, longest=100, rest=2, failures=2, losses=4)
-STRANGER = Refusal("this peer coordinates no such job, or no such worker at it")
+STRANGER = Refusal("this peer does not coordinate this job with you as a worker")
 
 
 class InOrder:
@@ -615,7 +615,7 @@ def test_a_word_that_is_not_signed_is_refused() -> None:
     one.seen({P[0]: 1})
     told = Result(0, TRUE, vouched(AUTHORS[1], SWARM_ID, JOB, 0, TRUE))
     answer, acts = one.coordinator.beat(P[0], Beat(JOB, [0], [], [], [told]), NOW)
-    assert answer == Refusal("came: this result is not signed by the peer that reports it")
+    assert answer == Refusal("voucher: this result is not signed by the peer that reports it")
     assert acts == []
     assert one.all(ChunkState.LEASED) == [0]
 

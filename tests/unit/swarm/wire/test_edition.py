@@ -82,7 +82,7 @@ def test_chunks_grow_and_their_earlier_sizes_are_kept() -> None:
     assert editions.learn(editions.next(FOUNDER, replicas=5).to_bytes())
     assert (editions.rules.chunk, editions.rules.replicas) == (1024, 5)
     for sizes in ((), (128,), (1024,), (128, 512), (128, 512, 1024)):
-        with pytest.raises(EditionError, match="edition 4 lacks the chunks of edition 3"):
+        with pytest.raises(EditionError, match="edition 4 lacks chunk sizes of edition 3"):
             editions.learn(signed(4, 5, sizes))
     assert editions.rules.edition == 3
 
@@ -92,7 +92,7 @@ def test_chunks_do_not_shrink_or_exceed_the_largest_or_grow_for_ever() -> None:
     for chunk in (64, 1024, MOST_CHUNK + 1):
         with pytest.raises(EditionError, match="can only grow: give 1025 to 16384, not"):
             editions.next(FOUNDER, chunk=chunk)
-    with pytest.raises(EditionError, match="the chunks of edition 1 do not grow"):
+    with pytest.raises(EditionError, match="the chunk sizes of edition 1 do not ascend"):
         editions.learn(signed(swarm=LARGE, sizes=(512,)))
     for chunk in range(1025, 1025 + MOST_SIZES):
         editions.learn(editions.next(FOUNDER, chunk=chunk).to_bytes())
@@ -181,13 +181,13 @@ def test_no_edition_takes_replicas_back() -> None:
         (framed(1, MANIFEST.swarm_id, 1, 4, [CHUNK]), "this is not an edition"),
         (framed(1, MANIFEST.swarm_id, 1, 4, [MOST_CHUNK + 1]), "this is not an edition"),
         (framed(1, MANIFEST.swarm_id, 1, 4, [*range(65, 74)]), "this is not an edition"),
-        (signed(shards=16)[:-1] + b"\x00", "format 2 has no such shards"),
+        (signed(shards=16)[:-1] + b"\x00", "format 2 cannot state 0 shards"),
         (signed() + b"\x20", "this is not an edition"),
-        (signed(shards=24), "has 24 shards, which is not the 16 of the manifest, doubled"),
-        (signed(shards=8), "has 8 shards, which is not the 16 of the manifest, doubled"),
+        (signed(shards=24), "has 24 shards, which is not a doubling of the 16 of the manifest"),
+        (signed(shards=8), "has 8 shards, which is not a doubling of the 16 of the manifest"),
         (signed(shards=1)[:-1] + b"\x20", "the founder did not sign"),
-        (signed(sizes=(128, 128)), "the chunks of edition 1 do not grow"),
-        (signed(sizes=(256, 128)), "the chunks of edition 1 do not grow"),
+        (signed(sizes=(128, 128)), "the chunk sizes of edition 1 do not ascend"),
+        (signed(sizes=(256, 128)), "the chunk sizes of edition 1 do not ascend"),
         (signed().replace(b"\x04\x90", b"\xcc\x04\x90"), "not in its canonical encoding"),
     ],
 )

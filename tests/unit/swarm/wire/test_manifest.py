@@ -120,7 +120,7 @@ def test_the_founder_is_told_which_rule_is_broken(fields: dict[str, Any], why: s
         ({"admission": "shut"}, r"Invalid enum value 'shut' - at `\$.admission`"),
         ({"founder": "AAAA"}, r"Expected `bytes` of length >= 32 - at `\$.founder`"),
         ({"layout": {"blocks": 1, "shards": 3}}, "shards must be a power of two"),
-        ({"layout": {"blocks": 1, "founded": 64, "shards": 128}}, "manifest was never doubled"),
+        ({"layout": {"blocks": 1, "founded": 64, "shards": 128}}, "layout must not be doubled"),
         ({"layout": {"blocks": 1, "shards": True}}, r"at `\$.layout.shards`"),
         ({"spec": {}}, "not in its canonical encoding"),
         ({"spec": {"rules": 2}}, "rules must be 1; it is 2"),
