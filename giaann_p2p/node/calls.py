@@ -25,7 +25,7 @@ from giaann_p2p.swarm.wire.message import Counting, Message
 from giaann_p2p.swarm.wire.messages import Refusal, decode, encode
 
 _TELL_WITHIN = 4.0
-"""Timeout in seconds of telling another peer a newer edition."""
+"""Timeout in seconds of sending another peer a newer edition."""
 
 T = TypeVar("T")
 
@@ -47,7 +47,7 @@ class Calls:
 
     `failed` receives any exception that a callback raises, because that is a bug in this peer.
     `rules` returns the swarm's rules, by which this peer counts shards. `weigh` receives the
-    edition of a peer that counts otherwise, and returns the edition to send to it, if any.
+    edition of a peer that counts another number, and returns the edition to send to it, if any.
     """
 
     def __init__(
@@ -145,9 +145,9 @@ class Calls:
             self._failed(error)
 
     def _counts_otherwise(self, peer: Peer, edition: bytes) -> Refusal | None:
-        """Let the two peers agree on the newer edition; return what their call comes to.
+        """Let both peers adopt the newer edition; return the refusal that the caller gets.
 
-        That is None if the edition is forged.
+        It is None if the edition is forged.
         """
         try:
             ours = self._weigh(edition)

@@ -8,9 +8,9 @@ nothing. So a client asks peers for the records in their directories.
    that leaves out records can mislead a client only until the next look.
 2. Records are signed, and each answer is kept apart, as the answers of nodes of the DHT are. An
    answer without a single valid record counts as none.
-3. Looks soon after one that brought all records ask for pulses only, and get whole records only if
-   they are new (see `DirectoryPages`). After anything that could let one be missed, the next look
-   asks for all again (`forget`).
+3. A look soon after one that brought all records asks for pulses only, and gets only new records
+   whole (see `DirectoryPages`). After anything that could make it miss a record, the next look asks
+   for all records again (`forget`).
 4. If nobody answers, the client joins the DHT after all, and uses it from then on: peers of earlier
    releases do not know the question.
 """
@@ -45,8 +45,8 @@ answer fails no look."""
 _TRIED = 8
 """Number of records of an answer that are verified until one is valid."""
 _FOR_PULSES = NEWS - 2
-"""Seconds after a look for which the next ones ask for pulses. Peers still send whole what came
-meanwhile, also to a client whose question and clock are a little late."""
+"""Seconds after a look during which the next looks ask for pulses only. Peers send records whole
+for longer than that, so a client whose question or clock is a little late misses none."""
 Answer = dict[Role, list[bytes]]
 """A peer's records, by role."""
 Joins = Callable[[], AbstractAsyncContextManager[Board]]
@@ -56,8 +56,8 @@ Joins = Callable[[], AbstractAsyncContextManager[Board]]
 class AskedBoard:
     """A client's access to the peer directory; call `begin` first, and `close` at the end.
 
-    `link` are the peers of the join link. `is_valid` verifies a record. `joins` joins the DHT, in
-    case that nobody answers.
+    `link` are the peers of the join link. `is_valid` verifies a record. `joins` joins the DHT if no
+    peer answers.
     """
 
     def __init__(
@@ -130,7 +130,7 @@ class AskedBoard:
         return self._ahead.pop(role)
 
     def _took(self, answers: list[Answer]) -> None:
-        """Keep answers for the looks."""
+        """Keep answers for the looks that will take them."""
         self._ahead = {role: [answer[role] for answer in answers] for role in ROLES}
         self._until = asyncio.get_running_loop().time() + _FOR_PULSES
 
@@ -162,10 +162,10 @@ class AskedBoard:
         return [answer for answer in answers if answer is not None]
 
     async def _answer(self, peer: Peer, kind: type[AskRecords | AskPulses]) -> Answer | None:
-        """Return a peer's records or pulses; None if it does not answer, or with nothing valid.
+        """Return a peer's records or pulses; None if it sends no valid one.
 
-        Any bare pulse counts as valid: one that is not of a known record has the next look ask for
-        all records.
+        Any bare pulse counts as valid: if its record is not known, the next look asks for all
+        records.
         """
         ends = await asyncio.gather(
             *(self._records(peer, kind, role) for role in ROLES), return_exceptions=True

@@ -26,8 +26,8 @@ _EVERY = 2.0
 _WITHIN = 4.0
 """Timeout of a request for a document, in seconds."""
 _CATCH_UP = 10.0
-"""Maximum number of seconds for which a new client looks for the newest document, before it acts
-by what it has."""
+"""Maximum number of seconds for which a new client looks for the newest document, before it acts on
+the one that it has."""
 _REST = 60.0
 """Seconds for which a peer that did not deliver its document is not asked again."""
 
@@ -59,7 +59,7 @@ class FounderNews(ABC):
 
     @abstractmethod
     def learned(self, answer: Message) -> str:
-        """Adopt the document in an answer if it is newer; return what it says, or else nothing.
+        """Adopt the document in an answer if it is newer; return its summary, otherwise nothing.
 
         UsageError if the document is forged.
         """
@@ -72,7 +72,7 @@ class FounderNews(ABC):
             await asyncio.sleep(_EVERY)
 
     async def catch_up(self) -> None:
-        """Look until no peer that delivers announces a newer document, for some seconds at most."""
+        """Look until no peer that delivers announces a newer document; stop after some seconds."""
         with suppress(TimeoutError):
             async with asyncio.timeout(_CATCH_UP):
                 while self._newer():
@@ -143,7 +143,7 @@ class EditionNews(FounderNews):
 
     @property
     def number(self) -> int:
-        """The number of this peer's edition, also while it divides its shards by it."""
+        """The number of this peer's newest edition, even while its shards are being divided."""
         return self._gate.newest_number
 
     def announced(self, said: Announcement) -> int:
@@ -155,7 +155,7 @@ class EditionNews(FounderNews):
         return AskEdition(self.number)
 
     def learned(self, answer: Message) -> str:
-        """Adopt a newer edition; return its number of replicas, or that it divides shards."""
+        """Adopt a newer edition; return its number of replicas, or that it has more shards."""
         if not isinstance(answer, EditionIs) or not answer.edition:
             return ""
         if not self._gate.learn_edition(answer.edition):
@@ -166,8 +166,8 @@ class EditionNews(FounderNews):
 
 
 def _turn(me: Peer, peer: Peer) -> bytes:
-    """Return when a peer's turn to be asked is; each peer has an order of its own.
+    """Return the sort key by which `me` asks other peers; each peer has an order of its own.
 
-    So a peer that lies or has died is not the first one that all others ask.
+    So not all peers ask a liar or a dead peer first.
     """
     return blake2b(me + peer, digest_size=8).digest()

@@ -2,14 +2,16 @@
 
 1. Each question is checked against its sender's rights, by the token that the sender showed when
    the connection began. The transport limits what it accepts from strangers (see `net.streams`).
-2. Every peer gives the manifest to anybody; its list of revoked members, the newest edition of the
-   rules, the records in its directory, and its release, to members.
+2. Every peer gives the manifest to anybody. To members, it also gives its list of revoked members,
+   the newest edition of the rules, the records in its directory, and its release.
 3. A newer list takes effect at once: connections of revoked members are closed, their records are
    forgotten, and the list is saved for the next start.
-4. A newer edition of the swarm's rules is saved first, and then takes effect: a peer that has acted
-   by it still knows it after a crash. If the disk is full, it takes effect all the same.
-5. At a peer with shards, an edition with more of them takes effect once these are divided. If the
-   disk is full, it is refused: a divided store must not be opened by the rules of before.
+4. A newer edition of the swarm's rules is saved before it takes effect, so that a peer that has
+   acted on it still knows it after a crash. If the disk is full, it takes effect without being
+   saved.
+5. At a storage peer, an edition with more shards takes effect once the peer's shards are divided.
+   If the disk is full, the edition is refused, because a divided store must not be opened by the
+   former rules.
 """
 
 import logging
@@ -47,8 +49,8 @@ _NO_DIRECTORY = messages.Refusal("this peer has no directory; ask another one")
 Heard = Callable[[Message], None]
 """A function that receives the answers to questions that name shards; see `Gate.hear`."""
 Divide = Callable[[int, Callable[[], None]], None]
-"""A function that divides a peer's shards, so that there are so many in the swarm, and calls the
-other function in the step in which the peer begins to count so many."""
+"""A function that divides a peer's shards. Its arguments are the swarm's new number of shards, and
+a function that it calls in the step in which the peer begins to count that number."""
 
 
 class Gate:
@@ -95,7 +97,7 @@ class Gate:
         self._on_edition.append(changed)
 
     def on_division(self, divide: Divide) -> None:
-        """Let an edition with more shards take effect when `divide` has divided this peer's."""
+        """Let an edition with more shards take effect once `divide` has divided the shards here."""
         self._divide = divide
 
     def rules(self) -> Rules:
@@ -175,7 +177,7 @@ class Gate:
         """Adopt an edition of the rules if it is newer than the known one; return whether it is.
 
         If it has more shards, it takes effect once this peer has divided its own. Raise
-        EditionDelayed while another one waits for that, and EditionError if the edition is forged.
+        EditionDelayed while another edition waits for that, and EditionError if this one is forged.
         """
         if edition == self._dividing or not self.editions.is_news(edition):
             return False

@@ -9,8 +9,8 @@
    merges the records without a pause. Otherwise other tasks could see a directory in which all
    records have expired and only some have come back.
 3. A look may bring only bare pulses of records that came with earlier looks. So after a look that
-   failed or took too long, the next one is to bring all records (`Board.forget`); and after a pulse
-   of a record that is not known, however it was missed, but then not at every look.
+   failed or took too long, the next one asks for all records (`Board.forget`). It also does so
+   after a pulse of an unknown record came, but not at every look.
 4. Nothing may be decided before the first successful look (`whole`). A first look with a wrong
    clock does not succeed (see `swarm/members/clock_fault.py`).
 """
@@ -42,7 +42,7 @@ _FEW = 16
 """Number of peers above which looks are less frequent."""
 _WHOLE_EVERY = 15.0
 """Minimum seconds between two looks that ask for all records because some are not known: half a
-record's lifetime, so that a record that was missed comes before the one before it has expired."""
+record's lifetime, so that a missed record arrives before its peer's previous one has expired."""
 _MOST_NAMES = 5
 """Maximum number of peers that one log line names."""
 
@@ -88,7 +88,7 @@ class Lookout:
         self._refused_before = 0
 
     def __repr__(self) -> str:
-        return f"<Lookout: {len(self._peers)} storage peers are there>"
+        return f"<Lookout: {len(self._peers)} live storage peers>"
 
     def time(self) -> float:
         """Return the time against which records expire, in seconds since 1970.
@@ -138,9 +138,9 @@ class Lookout:
         return True
 
     def _ask_for_strangers(self) -> None:
-        """Have the next look bring all records if pulses came of records that are not known.
+        """Have the next look ask for all records if pulses of unknown records came.
 
-        Nobody can make it read all records more often than once in `_WHOLE_EVERY` seconds.
+        No peer can cause that more often than once in `_WHOLE_EVERY` seconds.
         """
         strange, now = self.view.directory.strange, self._clock()
         if strange > self._strange and now >= self._asked_again + _WHOLE_EVERY:
@@ -148,7 +148,7 @@ class Lookout:
             self._board.forget()
 
     def _has_wrong_clock(self, found: Sequence[Sequence[Sequence[bytes]]]) -> bool:
-        """Return whether a wrong local clock is what hides the other peers; log that once."""
+        """Return whether a wrong local clock hides the other peers; log that once."""
         now = self._clock()
         records = (record for brought in found for some in brought for record in some)
         fault = clock_fault(records, self.view.me, now, self._swarm_id, self.view.rules)
@@ -243,7 +243,7 @@ class Lookout:
                 names = ", ".join(sorted(map(name_of, peers))[:_MOST_NAMES])
                 more = " ..." if len(peers) > _MOST_NAMES else ""
                 self._log.info(
-                    "%s %d storage peers, %d are there: %s%s",
+                    "%s %d storage peers, %d are live: %s%s",
                     what,
                     len(peers),
                     len(there),
@@ -256,6 +256,6 @@ class Lookout:
 
 
 def interval(options: Options, peers: int) -> float:
-    """Return the seconds between two looks in a swarm of so many peers."""
+    """Return the seconds between two looks in a swarm with this number of peers."""
     slower = min(options.look_slowest, options.look_every * peers / _FEW)
     return max(options.look_every, slower)

@@ -240,11 +240,11 @@ class TokenIssuer:
         return found
 
     def next_edition(self, replicas: int = 0, chunk: int = 0, shards: int = 0) -> Edition | None:
-        """Return the next edition, with so many replicas, sentences in a chunk, and shards.
+        """Return the next edition, with new numbers of replicas, sentences in a chunk, and shards.
 
-        0 is for what stays as it is. The edition is signed and not saved; None if nothing would
-        change. EditionError if a number would be taken back, or is too large. Only the founder can
-        sign.
+        Pass 0 for each number that stays as it is. The edition is signed but not saved; None if
+        nothing would change. EditionError if a number would decrease, or is too large. Only the
+        founder can sign.
         """
         now = self.editions
         replicas = 0 if replicas == now.rules.replicas else replicas
@@ -255,10 +255,10 @@ class TokenIssuer:
         edition = now.next(self._signing(_RESHARD), replicas, chunk, shards)
         if shards > MOST_AHEAD * now.rules.shards:
             raise EditionError(
-                f"{shards:,} shards are more than {MOST_AHEAD} times the {now.rules.shards:,} of "
-                "now: peers that know the edition before would not see what others hold. Take "
-                f"{MOST_AHEAD * now.rules.shards:,} first, and more when all peers have learned "
-                "that edition"
+                f"{shards:,} shards are more than {MOST_AHEAD} times the present "
+                f"{now.rules.shards:,}: peers with the earlier edition would not see which shards "
+                f"others hold. Take {MOST_AHEAD * now.rules.shards:,} first, and more once all "
+                "peers have learned that edition"
             )
         return edition
 

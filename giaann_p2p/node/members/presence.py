@@ -82,7 +82,7 @@ class Presence:
         return said.lifetime
 
     def _current(self, said: Announcement, now: float) -> bytes:
-        """Return the record that says this: the last one with a new pulse, or a new one."""
+        """Return a record with this content: the last one with a new pulse, or a new one."""
         last = self._last(said)
         record = self._record.continued(said, now) if last == self._sequence else None
         if record is None:  # another process may have announced this peer meanwhile

@@ -3,8 +3,8 @@
 A prompt without a word that was learned is answered by the columns of the most frequent nouns (see
 `model.back_off`). No row says which these are, so every shard is listed, at most every 10 s for all
 prompts of a peer. A list is taken from one of the peers that serve the shard, and not compared: a
-liar can make an answer begin with another noun, and that is said to rest on no evidence anyway. The
-rows that are read then are compared like any others.
+liar can make an answer begin with another noun, but such an answer is marked as resting on no
+evidence anyway. The rows that are read after that are compared like any others.
 """
 
 import asyncio
@@ -54,9 +54,9 @@ class FrequentNouns:
         self._most, self._listed = 0, float("-inf")
 
     async def most(self, number: int) -> Answer:
-        """Return so many of the most frequent nouns, as rows without connections.
+        """Return the `number` most frequent nouns, as rows without connections.
 
-        Unreachable if the nouns of a shard cannot be listed: others may be more frequent then.
+        Unreachable if the nouns of a shard cannot be listed, because they may be more frequent.
         """
         async with self._turn:  # others wait for the same list
             now = asyncio.get_running_loop().time()
@@ -99,7 +99,7 @@ class FrequentNouns:
     def _is_past(self, layout: Layout) -> bool:
         """Return whether the shards of a layout were divided, so that no peer lists them any more.
 
-        Lists of all of them are still good.
+        Lists that are complete by then are still valid.
         """
         return layout != self._others.rules.layout
 
@@ -124,7 +124,8 @@ async def nouns_of(
 ) -> dict[str, int] | None:
     """Return the nouns of a layout's shard with their counts; None if none of the peers lists them.
 
-    `heard` receives all answers. With `frequent`, these are only so many of the most frequent.
+    `heard` receives all answers. If `frequent` is not 0, only that number of the most frequent
+    nouns are returned.
     """
     for peer in peers:
         page = partial(_page, transport, peer, layout, heard)
@@ -156,9 +157,9 @@ async def _listed(
 async def _page(
     transport: Transport, peer: Peer, layout: Layout, heard: Heard, question: AskNouns
 ) -> dict[str, int]:
-    """Ask a peer for a page of nouns; PeerError if it does not send one that was asked for.
+    """Ask a peer for a page of nouns; PeerError if it sends no page, or one that was not asked for.
 
-    A peer that counts other shards than those of the layout sends none.
+    A peer that counts another number of shards than the layout sends none.
     """
     data = encode(question, layout.doublings)
     answer = decode(await transport.call(peer, data, timeout=_WITHIN))

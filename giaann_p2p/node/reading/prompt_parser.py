@@ -1,4 +1,4 @@
-"""Parses prompts in a thread, all that wait for it together: the tagger works on many at once."""
+"""Parses prompts in a thread, all waiting ones together: the tagger works on many at once."""
 
 import asyncio
 from collections import deque
@@ -14,11 +14,11 @@ _MOST_CHARS = 1 << 14
 
 @dataclass
 class _Waiting(Generic[Prompt]):
-    """A prompt, and what came of it."""
+    """A prompt that waits to be parsed, and the outcome."""
 
     prompt: str
     found: Prompt | Exception | None = None
-    """The parsed prompt, or the exception; None until then."""
+    """The parsed prompt, or the exception; None before it is parsed."""
 
 
 class PromptParser(Generic[Prompt]):
@@ -57,7 +57,7 @@ class PromptParser(Generic[Prompt]):
         try:
             # The first call loads the parser, which takes a second, hence in the thread.
             found = self._profile.parsed([waiting.prompt for waiting in taken])
-        except Exception as error:  # noqa: BLE001  (whoever waits for it raises it)
+        except Exception as error:  # noqa: BLE001  (raised where the prompt is awaited)
             if len(taken) == 1:
                 taken[0].found = error
                 return

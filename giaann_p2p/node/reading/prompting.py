@@ -6,9 +6,9 @@
    seconds, so the asking peer knows within a second whether this peer is still alive.
 3. Sessions are bounded in number, in memory, and in how far they run ahead of the requests. A
    session ends when all its tokens are delivered, or when it has been idle for too long. A request
-   beyond a bound is refused, with the reason. But clients do not say when they want no more of an
-   answer, as at a stop text. So a peer with too many sessions gives up the one that it has left
-   alone for longest, if that is longer than a request waits.
+   beyond a bound is refused, with the reason. But clients do not report that they want no more of
+   an answer, for example after a stop text. So if a peer has too many sessions, the one whose last
+   request is the oldest is ended, unless a request may still wait for it.
 4. If no peer could answer a prompt, the answer says what is wrong with the prompt. Any other
    failure is a refusal, after which another peer may succeed.
 """
@@ -37,8 +37,8 @@ _CLOSED = "this peer is ending, and answers no more prompts; ask another one"
 _MOST_TOLD = 1 << 10
 """Maximum number of tokens in one answer, because the length of a message is bounded."""
 _QUIET_WAITS = 2
-"""A session is quiet if its last request is older than so many times `PromptOptions.wait`. Then no
-request waits for it, because each ends within that time and `gather`."""
+"""A session is quiet if its last request is older than this multiple of `PromptOptions.wait`. Then
+no request waits for it, because each ends within that time and `gather`."""
 _Key = tuple[Peer, bytes]
 
 

@@ -60,7 +60,7 @@ class RowReader:
         self._clock, self._patience = clock, patience
         self.calls = Calls(transport, lambda: others.rules, self._failed)
         self.nouns = FrequentNouns(transport, others, clock, heard)
-        """The most frequent nouns; no row has them."""
+        """The most frequent nouns, which no row states."""
         self.lies = 0
         """Number of times that a peer was found to return wrong rows."""
         self._on_lie = on_lie
@@ -92,7 +92,7 @@ class RowReader:
 
     @property
     def in_dispute(self) -> int:
-        """Number of open disputes: owners returned different rows, and the wrong are not known."""
+        """Number of open disputes: owners returned different rows, and the liar is not known."""
         return len(self._reader.disputes)
 
     async def settled(self, within: float) -> bool:

@@ -33,8 +33,8 @@ _LATE, _GUESS_LATE = 1.0, 0.1
 _CLOSED = "this peer is ending, and reads no more rows; ask another one"
 
 Read = Callable[[Sequence[Neuron], Mapping[Neuron, Row]], Awaitable[Answer]]
-"""A function that reads the rows of some neurons from their owners, which need not send those of
-the known rows that have not changed."""
+"""A function that reads the rows of some neurons from their owners, which need not send known rows
+again that have not changed."""
 
 
 @dataclass

@@ -77,7 +77,8 @@ class RowShelf:
     ) -> Row | None:
         """Cache a neuron's row, copied out of any larger arrays that it is a view of; return it.
 
-        If the cached row is the same, that one is kept: what was made of it is still right.
+        If the cached row has the same content, it is kept and returned, because results derived
+        from it are still valid.
         """
         old = self.look(neuron)
         same = old is not None and old.row is not None and row is not None and old.row.same(row)
@@ -131,7 +132,7 @@ def _size(kept: Kept) -> int:
 
 
 def _own(row: Row) -> Row:
-    """Return the row with own arrays, because views would keep larger arrays in memory."""
+    """Return the row with arrays of its own, because views would keep larger arrays in memory."""
     return replace(
         row,
         target_concept=_alone(row.target_concept),

@@ -1,11 +1,10 @@
 """Generates answers over rows that have to be fetched; a compute peer and a client share this.
 
-1. What the minds of several answers have to compute in a turn of the event loop is computed
-   together; an answer whose rows have not come yet misses the turn. Answers begin and end at any
-   turn.
+1. In each turn of the event loop, the steps of all answers are computed together; an answer whose
+   rows have not arrived yet misses the turn. Answers may begin and end at any turn.
 2. The rows of all words of a prompt are prefetched at once, as soon as it is parsed. The rows of
    its answer are prefetched by the answer's own predictions.
-3. The event loop is never blocked for long. Prompts are parsed in a thread, all that wait for it
+3. The event loop is never blocked for long. Prompts are parsed in a thread, all waiting ones
    together. Large rows are computed in a thread, too; other work takes no longer than a thread
    switch would.
 4. An answer that exceeds its memory bound ends, because other answers need that memory.
@@ -29,7 +28,7 @@ from giaann_p2p.swarm.wire.prompt_messages import Cost
 _LARGE = 1 << 12
 """Number of connections of a row above which a step takes too long for the event loop."""
 _MUCH = 1 << 14
-"""The same of all rows that are computed together."""
+"""The same limit for all rows that are computed together."""
 _FORESEEN, _EVERY = 1, 3
 """Number of candidates to prefetch for each place ahead, and number of tokens between prefetches.
 This fetches about six rows at a time."""
@@ -38,7 +37,7 @@ _PARTS = 4
 _MICRO = 1_000_000
 """Microseconds in a second."""
 Frequent = Callable[[int], Awaitable[Answer]]
-"""A function that returns so many of the most frequent nouns."""
+"""A function that returns a given number of the most frequent nouns."""
 Foresee = Callable[[Question], Sequence[Neuron]]
 """A function that returns the neurons whose rows should be prefetched along with a question."""
 T = TypeVar("T")
@@ -112,7 +111,7 @@ class Thinking:
         await finished
 
     async def _work(self) -> None:
-        """Do what is due, turn by turn, until nothing is."""
+        """Do the work that is due, turn by turn, until none is left."""
         while self._due:
             due = [(works, one) for works, one in self._due if not one.done()]
             self._due = []

@@ -9,9 +9,9 @@
    dropped.
 3. The states of the shards are captured before a thread reads rows. If a shard has left memory
    meanwhile, the rows are read again, because they would look as if never learned.
-4. When the peer has divided its shards, `follow` gives the decisions that count the new ones.
-   Questions that are being answered then counted the shards before: rows are read again, and
-   everything else is refused (see `Answers`).
+4. When the peer has divided its shards, `follow` switches to decisions on the new ones. Answers in
+   progress still count the former shards: rows are read again, and everything else is refused (see
+   `Answers`).
 """
 
 import asyncio
@@ -89,7 +89,7 @@ class Answering:
         return f"<Answering: {len(self._working)} questions wait>"
 
     def follow(self, state_of: StateOf, carried: CarriedDeltas) -> None:
-        """Answer by new decisions from now on, which count shards as the store does now."""
+        """From now on, answer by new decisions, which count shards as the store does now."""
         self._answers = self._made(state_of, carried=carried)
 
     @property
@@ -102,7 +102,7 @@ class Answering:
     ) -> Message:
         """Answer a peer's question about the store; a `Refusal` contains the reason.
 
-        `doublings` says in which shards the question counts (see `Answers.to`).
+        `doublings`: how often the question's number of shards was doubled (see `Answers.to`).
         """
         if (answer := self.at_once(question, doublings)) is not None:
             return answer

@@ -24,8 +24,8 @@ class DisputeLog:
     def look(self, wrong: Mapping[Peer, Shards], disputed: Sequence[int]) -> None:
         """Log what has changed since the last call.
 
-        `wrong` maps each peer to the shards whose content it holds wrong. `disputed` are the shards
-        of which most other owners hold different content than this peer.
+        `wrong` maps each peer to the shards of which it holds wrong content. `disputed` are the
+        shards of which most other owners hold different content from this peer's.
         """
         now = {peer: shards.tolist() for peer, shards in wrong.items()}
         for peer, shards in now.items():

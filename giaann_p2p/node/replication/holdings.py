@@ -4,8 +4,8 @@ The store itself answers only between two writes, and a write takes as long as t
 snapshot is consistent and lags by one write at most, and it is refreshed before that write is
 acknowledged. So a decision based on it is as valid as one made just before the write.
 
-When the store divides its shards, the snapshot has the shards before until `follow` is called, in
-the same step of the event loop in which the decisions follow.
+When the store divides its shards, the snapshot keeps the former shards until `follow` is called, in
+the same step of the event loop in which the decisions are replaced.
 """
 
 from collections.abc import Iterable, Mapping
@@ -30,7 +30,7 @@ class ColdSnapshot(NamedTuple):
 
 
 class _Snapshot(NamedTuple):
-    """A store's sets of chunks and cold copies at one moment, counted in so many `shards`."""
+    """A store's sets of chunks and cold copies at one moment; the swarm then had `shards`."""
 
     shards: int
     sets: Mapping[int, Applied]
@@ -56,7 +56,7 @@ class Holdings:
             self._now = self._newest
 
     def follow(self) -> None:
-        """Let the snapshot be of the shards into which the store was divided."""
+        """Switch the snapshot to the shards into which the store was divided."""
         self._now = self._newest
 
     def sets(self, shards: Iterable[int]) -> dict[int, Applied]:

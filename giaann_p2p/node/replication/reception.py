@@ -6,8 +6,9 @@
 3. A refusal that names a retry time is held back for part of that time, up to a second. So a peer
    that keeps pushing beyond its budget costs this peer few refusals.
 4. When this peer ends, all waiting updates are refused as leaving.
-5. A question that names shards is answered with this peer's edition of the swarm's rules if it
-   counts another number of them, or if they are being divided; except for a read (see `Answers`).
+5. If a question names shards and counts another number of them than this peer, or if this peer is
+   dividing them, the answer is this peer's edition of the swarm's rules. Reads are answered in any
+   case (see `Answers`).
 """
 
 import asyncio
@@ -56,7 +57,7 @@ class Reception:
 
     `take` receives each update with its ticket and sender. `carry` answers a sender that asks this
     peer to carry a delta. `fullness` returns the used fraction of the store's queue; 1 means full.
-    `is_dividing` tells whether the store divides its shards just now.
+    `is_dividing` returns whether the store is dividing its shards now.
     """
 
     def __init__(
@@ -73,7 +74,7 @@ class Reception:
     ) -> None:
         """Start with updates refused; later, one may wait `patience` seconds for its write.
 
-        `differs` is called when a peer asked that has other chunks.
+        `differs` is called when a peer's question shows that its chunks differ.
         """
         self.open = False
         """Whether updates are accepted."""
@@ -115,7 +116,7 @@ class Reception:
             future.set_result(reply.message)
 
     def queued(self, ticket: int) -> None:
-        """Let an update's patience begin: what it took to fetch its rows does not count."""
+        """Start the time for which an update may wait, because its rows have been fetched now."""
         if ticket in self._until:
             self._until[ticket] = asyncio.get_running_loop().time() + self._patience
 

@@ -13,8 +13,8 @@ from giaann_p2p.node.replication.effort import EACH
 ALONE = 1.0
 """Fullness of the queue at which a peer that pushes alone, or has about its share, is refused."""
 GREEDY, MODEST = 0.5, 1.25
-"""Fullness of the queue at which a peer is refused that has more than 1.5 times its share waiting,
-and at which one is refused that has less than half of its share waiting."""
+"""Fullness of the queue at which a heavy pusher is refused (it has more than 1.5 times its share
+waiting), and at which a light one is (it has less than half of its share waiting)."""
 _MUCH = 1.5
 """Multiple of its share above which a peer pushes heavily."""
 _LITTLE = 0.5

@@ -257,7 +257,7 @@ class StorageNode:
                 self.member.life.start(self._weigh(self.core, action))
 
     async def _ask_itself(self, core: StoragePeer, call: Call) -> None:
-        """Answer a call to this peer: for its own rows of a delta that it carries."""
+        """Answer this peer's call to itself, for rows of a delta that it carries."""
         answer: Message | None = None
         with suppress(TimeoutError):
             async with asyncio.timeout(call.timeout):
@@ -268,7 +268,7 @@ class StorageNode:
     async def _weigh(self, core: StoragePeer, action: TakeFingerprints) -> None:
         work = partial(weighed, self._store, action.shards.tolist(), action.salt)
         weights = await asyncio.get_running_loop().run_in_executor(self._threads, work)
-        if core.replicas.shards == self._store.layout.shards:  # else they may be of halves
+        if core.replicas.shards == self._store.layout.shards:  # else they may be of half shards
             self._do(core.weighed(action.number, weights, self._clock()))
 
     def _answered(self, core: StoragePeer, number: int, answer: Message | None) -> None:
@@ -287,12 +287,12 @@ class StorageNode:
         self.core.restarted(peer)
 
     def _divide(self, shards: int, then: Callable[[], None]) -> None:
-        """Divide the shards so that there are so many; `then` lets their edition take effect."""
+        """Divide the shards, for a swarm of `shards`; `then` lets the edition take effect."""
         self._log.info("dividing the shards: the swarm gets %d of them", shards)
         self.store_writer.double(shards, partial(self._follow, then))
 
     def _follow(self, then: Callable[[], None], void: Sequence[Change]) -> None:
-        """Follow the store, which has divided its shards; `void` are the changes that waited.
+        """Switch to decisions on the store's divided shards; `void` are the changes dropped for it.
 
         Orders to hold or drop shards are given again, for their children.
         """
@@ -310,9 +310,9 @@ class StorageNode:
         self._log.info("divided the shards: %d of %d are here", len(replicas.held), replicas.shards)
 
     def _reply(self, past: StoragePeer, actions: Sequence[Action | Change]) -> None:
-        """Carry out what still counts of the actions of past decisions: their replies to pushes.
+        """Carry out only the replies to pushes among the actions of past decisions.
 
-        An update is not written any more; its author is told to push it again.
+        Updates are not written any more; their authors are told to push them again.
         """
         for action in actions:
             if isinstance(action, Reply):
@@ -336,7 +336,7 @@ class StorageNode:
         return self.core.carry(sender, question, self._clock())
 
     def _wanted(self, change: Change) -> Wanted | None:
-        """Return a function that tells whether a pushed update's sender still waits, else None."""
+        """Return a function that checks whether a pushed update's sender still waits, else None."""
         if isinstance(change, Apply) and change.ticket is not None:
             self.reception.queued(change.ticket)
             return partial(self.reception.wants, change.ticket)
@@ -402,9 +402,9 @@ class StorageNode:
 
 
 def divide(store: Store, shards: int) -> None:
-    """Divide the shards of a store if those of the swarm were divided since it was open.
+    """Divide a store's shards if the swarm's shards were divided while the store was closed.
 
-    UsageError if the store has more shards than the edition says that this peer has saved.
+    UsageError if the store has more shards than the edition that this peer has saved.
     """
     if store.layout.shards > shards:
         raise UsageError(
@@ -417,7 +417,7 @@ def divide(store: Store, shards: int) -> None:
 
 
 def _repairs(change: Change) -> int:
-    """Return how many deltas and whole shards a change brings that this peer fetched itself."""
+    """Return how many deltas and whole shards in a change were fetched by this peer itself."""
     if isinstance(change, Apply):
         return len(change.updates) if change.ticket is None else 0
     return int(isinstance(change, Adopt))

@@ -11,8 +11,9 @@
    update waits for its whole group, so a group is cut off once unpacking has taken half of
    `Options.group_seconds`; the rest goes back to the front of the queue. An update is dropped
    before its write begins if its sender has stopped waiting, or if it has waited for too long.
-4. When the number of shards doubles, the shards are divided before what waits (see `double`). A
-   snapshot is finished first, because the store would wait for it, and the queue for the store.
+4. When the number of shards doubles, the shards are divided ahead of the queued changes (see
+   `double`). A snapshot in progress is finished first; otherwise the store would wait for it, and
+   the queue for the store.
 5. An unexpected error ends the writer: `run` raises it.
 
 `swarm.replication.pending_writes` keeps a shard from being dropped while a write to it is queued.
@@ -52,7 +53,7 @@ from giaann_p2p.swarm.wire.messages import BUSY
 
 
 class Double(NamedTuple):
-    """Divide all shards, so that there are so many in the swarm; see `StoreWriter.double`."""
+    """Divide all shards, for a swarm of `shards` shards; see `StoreWriter.double`."""
 
     shards: int
     then: "Callable[[list[Change]], None]"
@@ -148,15 +149,15 @@ class StoreWriter:
 
     @property
     def is_dividing(self) -> bool:
-        """Whether shards are being divided just now: what is queued meanwhile is void."""
+        """Whether shards are being divided now; changes that are queued meanwhile are void."""
         return any(isinstance(one, Double) for one in self._doing)
 
     def double(self, shards: int, then: Callable[[list[Change]], None]) -> None:
-        """Divide all shards when the present group and any snapshot are written.
+        """Divide all shards once the current group and any snapshot are written.
 
-        `then` is called in the step of the event loop in which that is over. It is given the
-        changes that waited: they were decided for the shards before, so they are void. Only notes
-        stay in the queue.
+        `then` is called in the step of the event loop in which the division ends. It is given the
+        changes that waited: they are void, because they were decided for the former shards. Only
+        notes stay in the queue.
         """
         self._double = Double(shards, then)
         self._idle.clear()
@@ -369,7 +370,7 @@ class StoreWriter:
         self.withdrawn += errors.count(None)
         if error := self._tried(lambda: change.done(self._store)):
             self._log.warning(
-                "withdrawals of this peer alone may be offered to other owners: %s", error
+                "other owners may be sent withdrawals that only this peer made: %s", error
             )
         return [None]
 

@@ -128,9 +128,10 @@ class ForkedWorker:
 
 
 def learn_workers(processes: int) -> list[LearnWorker]:
-    """Return as many learn workers in processes of their own; for 0, one within this process.
+    """Return `processes` learn workers, each in its own process; for 0, one within this process.
 
-    The latter, too, if this process has used CUDA: processes forked from it could not.
+    If this process has used CUDA, the result is always one within it, because a process forked from
+    it could not use CUDA.
     """
     if not processes or torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
         return [ThreadWorker()]

@@ -32,7 +32,7 @@ class Task(NamedTuple):
     cuts: list[bytes]
     """The sets of shards to cut its delta for, each as bytes of `Shards`."""
     layout: Layout
-    """The layout in which the delta is sealed, whose shards these are."""
+    """The layout in which the delta is sealed; the shards in `cuts` are of this layout."""
 
 
 class Made(NamedTuple):
@@ -94,7 +94,7 @@ def one_thread() -> None:
 class Cutting:
     """Cuts the delta of a learned chunk into parcels.
 
-    The whole delta is ready, which goes to a courier; other parcels are cut on demand, and cached.
+    The whole delta, which goes to a courier, is ready; other parcels are cut on demand, and cached.
     """
 
     def __init__(self, made: Made, spec: ModelSpec, layout: Layout) -> None:
@@ -107,7 +107,7 @@ class Cutting:
         """Return the parcel with the delta's rows for some shards."""
         key = shards.tobytes()
         if key not in self._made.parcels:
-            delta = decode(self._made.whole, of_chunk(self._spec, MOST_CHUNK))  # of this process
+            delta = decode(self._made.whole, of_chunk(self._spec, MOST_CHUNK))  # trusted
             self._made.parcels[key] = encode(_part(delta, _homes(delta, self._layout), key))
         return self._made.parcels[key]
 

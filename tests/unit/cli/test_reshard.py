@@ -251,7 +251,7 @@ def test_what_cannot_be_is_told(
         (SHARDS // 2, "can only be doubled, up to 65,536"),
         (3 * SHARDS, "can only be doubled, up to 65,536"),
         (1 << 17, "can only be doubled, up to 65,536"),
-        (8 * SHARDS, f"{8 * SHARDS} shards are more than 4 times the {SHARDS} of now.*first"),
+        (8 * SHARDS, f"{8 * SHARDS} shards are more than 4 times the present {SHARDS}.*first"),
         (SHARDS, "nothing would change"),
     ],
 )

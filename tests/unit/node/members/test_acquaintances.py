@@ -200,7 +200,7 @@ def test_who_came_first_soon_knows_those_who_came_then(tmp_path: Path) -> None:
         await asyncio.sleep(1)
         town.add()
         town.add()
-        await town.until(lambda: "2 storage peers are there" in repr(first.node.lookout))
+        await town.until(lambda: "2 live storage peers" in repr(first.node.lookout))
         await asyncio.sleep(0)
         await first.die()
         assert sorted(Acquaintances(tmp_path / "peers.json").addresses) == [address(2), address(3)]

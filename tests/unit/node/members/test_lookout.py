@@ -168,15 +168,15 @@ def test_who_leaves_a_record_is_known_and_who_leaves_none_any_more_is_missed(
         place.leave(identity(2))
         await asyncio.sleep(BOUNDS.look_every + 1)
         assert place.members() == {ME.peer, identity(2).peer}
-        assert repr(place.lookout) == "<Lookout: 1 storage peers are there>"
+        assert repr(place.lookout) == "<Lookout: 1 live storage peers>"
         await asyncio.sleep(LIFETIME)
         assert place.members() == {ME.peer}
 
     play(story)
     name = name_of(identity(2).peer)
     assert [record.message for record in caplog.records] == [
-        f"found 1 storage peers, 1 are there: {name}",
-        f"lost 1 storage peers, 0 are there: {name}",
+        f"found 1 storage peers, 1 are live: {name}",
+        f"lost 1 storage peers, 0 are live: {name}",
     ]
 
 
