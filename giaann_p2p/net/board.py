@@ -29,10 +29,10 @@ class Board(Protocol):
 
         A board that was looked at before may leave out records that are older than the last look,
         and return only the bare pulse of a record that was prolonged since. So it serves one reader
-        only. An empty result means that other peers answered, and know of nothing else.
+        only. An empty result means that other peers answered, and have no other records.
         """
         ...
 
     def forget(self) -> None:
-        """Let the next look return all records, because the last one's were not all merged."""
+        """Have the next look return all records, because some of the last were not merged."""
         ...

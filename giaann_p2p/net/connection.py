@@ -64,7 +64,7 @@ class Connection:
         self.greeting = b""
         """The greeting that the peer sent in its hello; empty until then."""
         self.strange = ""
-        """The reason why the peer is a stranger; empty if it is none."""
+        """The reason why the peer is a stranger; empty if it is not one."""
         self._door, self._dialled, self._since = door, dialled, now
         self._left = NEVER  # the time when this side said goodbye
         self._limits = limits or Limits()

@@ -95,7 +95,7 @@ class View:
         return []
 
     def forget(self) -> None:
-        """Tell the board, whose looks return all records anyway."""
+        """Pass the call to the board, whose looks return all records anyway."""
         self._board.forget()
 
     async def look(self, role: Role) -> list[list[bytes]]:

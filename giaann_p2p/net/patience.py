@@ -18,11 +18,11 @@ async def called(
 ) -> bytes:
     """Return a peer's answer, starting a try every `within` seconds while there is only silence.
 
-    Use this only for idempotent requests. Any other error, one of `final`, and the silence of the
-    last of `tries`, is raised. Concurrent calls to a peer share one dial, so a call that joins a
-    dial in progress can time out without a dial of its own. Therefore `within` should exceed the
-    transport's `dial_within`. It should also exceed the pause that libp2p makes after a failed
-    dial, because it refuses at once to dial sooner.
+    Use this only for idempotent requests. Any error other than silence, any error in `final`, and
+    the silence of the last of `tries` are raised. Concurrent calls to a peer share one dial, so a
+    call that joins a dial in progress can time out without a dial of its own. Therefore `within`
+    should exceed the transport's `dial_within`. It should also exceed the pause that libp2p makes
+    after a failed dial, because before that, libp2p refuses to dial.
     """
     clock = asyncio.get_running_loop().time
     for _ in range(tries - 1):

@@ -76,11 +76,11 @@ came nearer to a key are asked sooner."""
 _ASKED = 2
 """The number of nodes that a short look asks for each key."""
 _NEWS = 12.0
-"""The seconds whose news a look asks for at least: more than a peer lets pass between two pulses,
-so that each look brings one of each peer, whichever nodes it asks. Less: fewer bytes; but a peer
-that some nodes lack would sooner be taken for dead."""
+"""The minimum seconds of news that a look asks for: more than the time between two pulses of a
+peer, so that each look brings a pulse of each peer, whichever nodes it asks. Less: fewer bytes; but
+a peer whose pulse some nodes lack would be taken for dead sooner."""
 _OVERLAP = 2.0
-"""The seconds before the last look whose news a look asks for, too, if that was long ago."""
+"""The seconds by which the news that a look asks for overlaps with those of the last look."""
 _STRAYS = 8
 """The number of randomly drawn seeds that are dialled at each refresh."""
 _SUREST, _FURTHER = 80, 48
@@ -184,7 +184,7 @@ class HiveBoard:
         return [record for key in self._shelf.keys(role) for record in self._shelf.get(key, now)]
 
     def forget(self) -> None:
-        """Let the next look of each role bring all records, whatever is under way."""
+        """Have the next look of each role ask for all records, even if a look is under way."""
         self._looked = {}
 
     async def look(self, role: Role) -> list[list[bytes]]:
@@ -222,7 +222,7 @@ class HiveBoard:
         """Join the DHT as a new node after p2pd has started."""
         await self._end(gone=True)
         self._looked = {}
-        self._last_search = {}  # looks of the node before may still be noted in the old one
+        self._last_search = {}  # looks of the former node may still write to the old one
         guard = Guard(
             (await life.unary()).p2p,
             self._swarm_id,
@@ -346,7 +346,7 @@ class HiveBoard:
         return ()
 
     def _since_look(self, role: Role, now: float) -> int:
-        """Return of how many seconds a look needs the news."""
+        """Return how many seconds of news a look needs."""
         if role not in self._looked:
             return ALL
         return min(math.ceil(max(now - self._looked[role] + _OVERLAP, _NEWS)), ALL)
@@ -419,7 +419,7 @@ class HiveBoard:
             await asyncio.gather(*leave)
             if all(taken):
                 return
-        search = news_key(key, NOTHING)  # the nodes need not tell what they have
+        search = news_key(key, NOTHING)  # the nodes need not send any records
         left = [node for node in (await self._nearest([search]))[search] if node not in near]
         while left and sum(taken) < REPLICAS:
             some = REPLICAS - sum(taken)
@@ -431,7 +431,7 @@ class HiveBoard:
     async def _leave(
         self, peer_id: PeerID, key: bytes, record: bytes, lifetime: float, taken: list[bool]
     ) -> None:
-        """Post a record to a node: its pulse if that is not the first, else or if refused all."""
+        """Post a record to a node: whole if its pulse is the first or the bare pulse is refused."""
         is_first = shown_by(record).number == 0
         for data in (record,) if is_first else (bare(record), record):
             said = await self._node.protocol.call_store(

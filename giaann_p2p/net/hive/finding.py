@@ -18,7 +18,7 @@ MOST_FOUND = 1 << 26
 _OWN = 1 << 15
 """The most bytes of a node's own record, which it keeps in addition to those of others."""
 _LEAST = 128
-"""The minimum bytes that are counted for a record or a bare pulse: so many it takes in memory."""
+"""The minimum bytes that are counted for a record or a bare pulse, because it takes that memory."""
 
 
 class _Brought(msgspec.Struct):

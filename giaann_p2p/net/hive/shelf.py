@@ -7,9 +7,9 @@
    its newest pulse, arrived, by the local clock, so the clocks of peers may differ as far as
    swarm/wire/record.py allows.
 3. Where membership is restricted, a record is kept only if its peer may have the role it claims.
-4. A place can be asked for all its records, for news, or for nothing. News of the last seconds are
-   bare pulses of the records that were prolonged, and the records that are new, whole. A peer posts
-   bare pulses, too, to nodes that have its record.
+4. A place can be asked for all its records, for news, or for nothing. The news of the last seconds
+   consists of bare pulses of the records that were prolonged, and of whole new records. A peer
+   posts bare pulses, too, to nodes that have its record.
 5. A place has room for `most` bytes of records of other peers. When it is full, peers that are in
    it may renew their records, and no new peers are admitted. This peer's own record does not count,
    so no stranger can displace it.
@@ -103,7 +103,7 @@ class Shelf:
             raise
 
     def get(self, key: bytes, now: float) -> list[bytes]:
-        """Return the unexpired records of a place, or the news of it, as its key asks for."""
+        """Return the unexpired records of a place, or only its news, as the key demands."""
         place, seconds = self._places.get(news_key(key, ALL), {}), key[-1] if key else NOTHING
         _clear(place, now)
         if seconds == ALL:
@@ -116,7 +116,7 @@ class Shelf:
         ]
 
     def _whole(self, key: bytes, data: bytes, peer: Peer, now: float) -> bytes:
-        """Return a record; for a bare pulse, that of the kept record with this pulse."""
+        """Return a record as it is; for a bare pulse, return the kept record with this pulse."""
         if not is_bare(data):
             return data
         held = self._places.get(key, {}).get(peer)

@@ -18,17 +18,18 @@ class Search(NamedTuple):
 
     near: Near
     until: float
-    """Time at which it is too old."""
+    """Time from which the search is too old."""
     nodes: int
-    """The number of nodes that were known. If it changes, others may be nearer to a key by now."""
+    """The number of nodes known at the search. If it changes, others may be nearer to a key by
+    now."""
 
     def holds(self, nodes: int, now: float) -> bool:
-        """Return whether short looks may rely on it, while so many nodes are known."""
+        """Return whether short looks may still rely on this search; `nodes` are known now."""
         return now < self.until and nodes == self.nodes
 
 
 def spread(near: Near, each: int, most_keys: int) -> dict[Hashable, list[bytes]]:
-    """Choose nodes so that each key is asked for at `each` of the nodes near it, if it has so many.
+    """Choose nodes so that each key is asked for at `each` nodes near it, or all if it has fewer.
 
     No node is asked for more than `most_keys` keys.
     """

@@ -24,8 +24,8 @@ _AGAIN_WITHIN = 2.0
 """The seconds that connecting to a peer again may take after a restart of p2pd."""
 _PAUSED = "dial backoff"
 _SILENCE = _PAUSED, "i/o timeout", "deadline exceeded"
-"""What libp2p says of an address from which nothing came, or that it does not dial again yet: a
-later dial may succeed, unlike where a connection was refused."""
+"""Parts of libp2p's messages about an address that did not answer, or that it does not dial again
+yet. A later dial may succeed, unlike after a refused connection."""
 _MOST_MET = 512
 """The most peers to which this peer connects again after a restart of p2pd."""
 
