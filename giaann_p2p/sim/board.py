@@ -1,8 +1,8 @@
-"""The peer directory as a machine sees it: what reachable machines know, then what it is sent.
+"""The peer directory as a machine sees it: first what reachable machines know, then what arrives.
 
 The first look of a life returns the records of all machines that are reached. Each record that is
 posted later is sent to every machine, and may be lost on its way. A look returns what has arrived
-since the look before it, one list per sender.
+since the previous look, one list per sender.
 """
 
 import asyncio
@@ -32,7 +32,7 @@ class SimBoard:
         self._heard.setdefault(sender, []).append(record)
 
     async def post(self, role: Role, record: bytes, lifetime: float) -> None:
-        """Send this peer's record to all machines; Unreachable if there is none to be reached."""
+        """Send this peer's record to all machines; Unreachable if no machine can be reached."""
         await self._reach()
         self._world.publish(self._machine, record)
 
@@ -44,7 +44,7 @@ class SimBoard:
         """Do nothing: each record that is sent arrives whole."""
 
     async def look(self, role: Role) -> list[list[bytes]]:
-        """Return records, one list per machine; Unreachable if none is reached.
+        """Return records, one list per machine; Unreachable if no machine can be reached.
 
         Records of all roles are returned, because a node takes any that it finds.
         """
@@ -56,7 +56,7 @@ class SimBoard:
         return found
 
     async def _reach(self) -> None:
-        if self._machine.alive:  # it is not when a dead machine's tasks are cancelled
+        if self._machine.alive:  # false while a dead machine's tasks are cancelled
             await asyncio.sleep(_TAKES * self._rng.random())
         if not self._machine.alive or not self._world.is_heard(self._machine):
             raise Unreachable("no machine with a part of the peer directory can be reached")

@@ -70,7 +70,7 @@ class Client(Visitor):
         super().begin()
         spec = self.world.manifest.spec
         limits = Limits(spec.branches, spec.segments, _MOST, _MOST, _MOST)
-        few = FEW_BYTES if self.world.seed % 2 else 0  # lessons are short: all come from seeds
+        few = FEW_BYTES if self.world.seed % 2 else 0  # lessons are short: no couriers
         self._writer = Writer(self.around, _TIMEOUT, few)
         marking = Marking(self._secret, _LEAST_MARKED)
         self._reader = Reader(limits, self.around, _TIMEOUT, _PATIENCE, self.habit.verify, marking)
@@ -93,7 +93,7 @@ class Client(Visitor):
         return len(self._open) + len(self._writer)
 
     def push(self, chunks: list[int]) -> None:
-        """Add to the chunks that the client pushes; those that it has already count once."""
+        """Give the client more chunks to push; ignore chunks that it already has."""
         new = [chunk for chunk in chunks if chunk not in self.chunks]
         self.chunks += new
         self._open += new
@@ -145,7 +145,7 @@ class Client(Visitor):
                     self._known |= {row.neuron: row for row in act.rows if row is not None}
                     self.world.promises.accepted(self, neurons, act.rows, asked)
             else:
-                self.say(f"shuns a peer that lied of shard {act.shard}")
+                self.say(f"avoids a peer that lied about shard {act.shard}")
                 self.world.promises.avoided(act.peer)
 
     def _on_answer(self, call: Call, answer: Message | None) -> None:

@@ -39,7 +39,7 @@ class LookUp:
         self._lessons, self._rng, self._say = lessons, rng, say
 
     async def learn(self, task: Task) -> Made | str:
-        """Return a chunk's result after some seconds, or say that learning failed."""
+        """Return a chunk's result after some seconds, or the reason why learning failed."""
         await asyncio.sleep(_TAKES * self._rng.random())
         if self._rng.random() < _FAILS:
             return "out of memory"

@@ -11,7 +11,7 @@ from giaann_p2p.swarm.wire.withdrawn import Chunk, roots_in
 
 
 def disown(swarm: Swarm, peers: Iterable[Peer]) -> None:
-    """Publish a list of the founder that revokes and disowns these peers."""
+    """Publish a founder's list that revokes and disowns these peers."""
     now, gone = swarm.admission.revoked, {*peers}
     liars = {*now.disowned, *gone}
     following = now.next(swarm.founder, {*now.peers, *gone}, liars)

@@ -1,7 +1,7 @@
 """A simulated process that holds shards, as the checks of the promises see it.
 
-The checks count shards by the newest edition, and a peer perhaps still by an earlier one. Then what
-it has of a shard is what it has of the shard's parent.
+The checks count shards by the newest edition, but a peer may still count them by an earlier one.
+Then its content of a shard is its content of the shard's parent.
 """
 
 from abc import abstractmethod
@@ -38,11 +38,11 @@ class Holder(Node):
 
     @property
     def keeps(self) -> bool:
-        """Whether the peer's data is there now, or will be after a restart."""
+        """Whether the peer has its data now, or will have it after a restart."""
         return not (self.left or self.lost)
 
     def stored(self, shard: int) -> int:
-        """Return the shard as which the peer's store counts a shard: itself, or its parent."""
+        """Return which shard of the peer's store a shard is: the shard itself, or its parent."""
         return shard % self.store.layout.shards
 
     def state(self, shard: int) -> ReplicaState:
@@ -67,6 +67,6 @@ class Holder(Node):
         return self.peer not in owners and not all(map(self.around.stands, owners))
 
     def can_give_rest_to(self, other: "Holder", shard: int) -> bool:
-        """Return whether the peer has all chunks of which another one keeps no deltas."""
+        """Return whether the peer has every chunk whose delta `other` does not keep."""
         bare = other.chunks(shard) - other.store.retained_for(other.stored(shard))
         return bare <= self.chunks(shard)

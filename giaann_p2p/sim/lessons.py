@@ -134,7 +134,7 @@ def _words_delta(chunk: int) -> Delta:
 
 @cache
 def _subwords_delta(chunk: int) -> Delta:
-    """Return a chunk's delta: texts like those of words, each word a token."""
+    """Return a chunk's delta in the profile `subwords`: each word of its text is one token."""
     rng = random.Random(chunk)
     builder = TokenSequenceBuilder()
     for _ in range(_SENTENCES):

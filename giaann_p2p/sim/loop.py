@@ -51,7 +51,7 @@ class MachineLoop(VirtualLoop):
             del self._works[future]
             try:
                 seen = partial(future.set_result, func(*args))
-            except Exception as error:  # noqa: BLE001  (whatever it is, the waiter's to handle)
+            except Exception as error:  # noqa: BLE001  (the waiter gets any error)
                 seen = partial(future.set_exception, error)
             lag, self.lag = self.lag, 0.0
             if lag:
@@ -88,5 +88,5 @@ class MachineLoop(VirtualLoop):
             self.happen(partial(self._ring, timer))
 
     def _ring(self, timer: asyncio.TimerHandle) -> None:
-        if not timer.cancelled():  # as it may be after the machine stood still
+        if not timer.cancelled():  # it may be, after the machine was stopped
             self.do(timer._run)

@@ -103,7 +103,7 @@ class Machine(Node):
         """
 
         def learn() -> None:
-            with suppress(EditionDelayed):  # it still divides its shards for an earlier one
+            with suppress(EditionDelayed):  # it still divides its shards for an earlier edition
                 self.gate.learn_edition(data)
 
         self._happen(self._life, partial(self.loop.do, learn))

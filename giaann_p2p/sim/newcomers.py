@@ -6,8 +6,8 @@ counted. There are two kinds of histories:
 
 - *young*: they vanish before they have standing, in two waves. Nothing at all may be lost.
 - *old*: they stay until they have standing, so the others make cold copies of their shards; then
-  they vanish. What only they took by then is lost with them, as with any owner; all else comes back
-  from cold copies.
+  they vanish. Chunks that only they took by then are lost with them, as with any owner; all others
+  come back from cold copies.
 """
 
 import random

@@ -97,7 +97,7 @@ class Node:
         then(answer)
 
     def counts_otherwise(self, peer: Peer, edition: bytes) -> Message | None:
-        """Return the answer to a question of which a peer only said that it counts otherwise.
+        """Return the answer to a question if a peer only answers that it counts other shards.
 
         By default there is none, because all nodes but clients know the newest edition.
         """
@@ -112,7 +112,7 @@ class Node:
         """Do what is due each second; by default nothing."""
 
     def deliver(self, sender: Peer, data: bytes, reply: OnAnswer) -> None:
-        """Take a record or a question; `reply` answers."""
+        """Take a record or a question; `reply` sends the answer."""
         if data[:1] == RECORD:
             self.learn(data[1:])
         elif (question := readable(data)) is not None:

@@ -45,7 +45,7 @@ class Promises:
         return self._lessons.layout.shards
 
     def count_as(self, lessons: Lessons) -> None:
-        """Count shards as these lessons do from now on, which may have more of them."""
+        """From now on, count shards as these lessons do; they may have more shards than before."""
         before, after = self.shards, lessons.layout.shards
         self._lessons = lessons
         if after > before:
@@ -68,7 +68,7 @@ class Promises:
     def acked(self, peer: Holder, job: bytes, chunk: int, shards: Shards, count: int = 0) -> None:
         """Record that a peer acknowledged a chunk as durable.
 
-        The shards are some of `count`; 0 for as many as there are by the newest edition.
+        `count` is the number of shards that the peer counts; 0 for that of the newest edition.
         """
         for shard in recounted(shards, count or self.shards, self.shards).tolist():
             self._acked.setdefault(((job, chunk), shard), set()).add(peer)
@@ -91,7 +91,7 @@ class Promises:
             others = [other for other in self._peers if other is not peer and other.keeps]
             having = [other for other in others if chunks <= other.chunks(shard)]
             if chunks and len(having) < min(self._quorum, len(others)):
-                self.broken(f"{peer.name} let go of shard {shard}, which {len(having)} others have")
+                self.broken(f"{peer.name} dropped shard {shard}, which {len(having)} others have")
 
     def forgot(self, peer: Holder) -> None:
         """Note that a peer drops shards or cold copies: only the chunks left are still promised."""
@@ -127,8 +127,8 @@ class Promises:
                     theirs = other.chunks(shard) if counts else Applied()
                     if theirs and not chunks <= theirs and not _can_be_one(peer, other, shard):
                         self.broken(
-                            f"{peer.name} and {other.name} each let go of what the other lacks "
-                            f"of shard {shard}"
+                            f"{peer.name} and {other.name} each released deltas that the "
+                            f"other lacks of shard {shard}"
                         )
 
     def _recounted(self, held: dict[int, Applied], count: int) -> Iterator[tuple[int, Applied]]:
@@ -146,7 +146,7 @@ class Promises:
                 continue
             having = {p for p in self._peers if p.keeps and (job, chunk) in p.chunks(shard)}
             if len(peers | having) < self._quorum:
-                self.broken(f"chunk {chunk} is taken to be safe; shard {shard} has it once")
+                self.broken(f"chunk {chunk} is taken as committed; shard {shard} lacks a quorum")
 
     def check(self) -> list[str]:
         """Return the promises that are not kept after all faults have ended."""
@@ -188,7 +188,7 @@ class Promises:
         held = peer.store.content(shard)
         lessons = self._lessons.of(peer.store.layout)
         if held.digest != lessons.digest(shard, numbers(held.applied[0])):
-            return [f"shard {shard} at {peer.name} is not what its chunks come to"]
+            return [f"shard {shard} at {peer.name} is not the sum of its chunks"]
         return []
 
     def _kept(self, there: list[Holder]) -> list[str]:
@@ -222,7 +222,7 @@ class Promises:
     def named(self, by: Node, peer: Peer) -> None:
         """Record a broken promise if a peer reports an honest peer as wrong."""
         if any(peer == one.peer for one in self._peers):
-            self.broken(f"{by.name} calls wrong what an honest peer holds")
+            self.broken(f"{by.name} reports an honest peer's content as wrong")
 
     def found_out(self, peer: Peer) -> None:
         """Record as broken: an honest compute peer was excluded because its result differed."""
@@ -230,7 +230,7 @@ class Promises:
 
     def brought_nothing(self, peer: Peer) -> None:
         """Record as broken that an honest compute peer was excluded: no owner has its results."""
-        self.broken("an honest compute peer was taken for one that brings nothing")
+        self.broken("an honest compute peer was accused of committing nothing")
 
     def served(self, peer: Holder, asked: Iterable[Neuron], answer: Rows) -> None:
         """Check that a peer's served rows come from exactly its chunks at that moment."""

@@ -1,14 +1,14 @@
 """The founder raises the numbers of replicas and shards twice in a history, amid all faults.
 
-Chunks grow along with them, so larger limits count for what is pushed. New storage peers join at
-that moment, and fetch whole shards while these are divided; and clients push chunks. Some storage
-peers crash while they divide their shards: before anything is written, in the middle of it, or when
-all is written and the peer does not know of it yet.
+Chunks grow along with them, so pushes have larger limits. At that moment new storage peers join,
+and fetch whole shards while these are divided, and clients push chunks. Some storage peers crash
+while they divide their shards: before anything is written, in the middle of it, or when all is
+written but the peer does not know it yet.
 
 An edition of the rules reaches one peer, from which it spreads by gossip; the founder sends it
-again, now to this one and now to that. Somebody else sends earlier editions again all the time. No
-peer may ever fall back to an earlier edition, over restarts neither; and in the end all must know
-the newest one, and each shard must have as many ready replicas as it says.
+again and again, each time to a random peer. Earlier editions are replayed all the time. No peer may
+ever fall back to an earlier edition, not even over a restart. In the end all peers must know the
+newest edition, and each shard must have as many ready replicas as it demands.
 """
 
 import random
@@ -25,7 +25,7 @@ _AGAIN = 20.0
 """The mean seconds between two tries of the founder to send the newest edition."""
 _LOOK_EVERY = 1.0
 _MOST_JOIN = 2
-"""The most storage peers that join at the moment of an edition, for which shards double."""
+"""The most storage peers that join at the moment of an edition that doubles the shards."""
 PUSHED = 15
 """The chunks that each client pushes in addition, from the moment of an edition."""
 _CRASHES = 0.4
@@ -64,14 +64,14 @@ class Resharding:
         self._send(len(self._editions) - 1)
 
     def _send(self, index: int) -> None:
-        """Send an edition to any peer; again and again, if it is the newest or an earlier one."""
+        """Send an edition to a random peer, then again and again to others, even once outdated."""
         there = [one for one in self._machines() if one.alive and not one.stopped]
         if there:
             self._rng.choice(there).learn_edition(self._editions[index])
         self._swarm.clock.after(_AGAIN * (0.5 + self._rng.random()), lambda: self._send(index))
 
     def _divides(self, peer: Holder) -> None:
-        """Let a peer crash now and then that is about to divide its shards."""
+        """Sometimes crash a peer that is about to divide its shards."""
         if not isinstance(peer, Storage) or peer.lost or self._rng.random() >= _CRASHES:
             return  # a hostile peer counts as lost
         peer.say("divides its shards")

@@ -77,7 +77,7 @@ def run(
             if reshard:
                 Resharding(swarm, trouble)
         problems = _problems(swarm, trouble, patience, calm)
-    except Exception as error:  # noqa: BLE001  (whatever it is, the seed has found it)
+    except Exception as error:  # noqa: BLE001  (any error is a finding of this seed)
         problems = [f"{type(error).__name__}: {error}"]
         for line in traceback.format_exc().splitlines():
             swarm.trace.note(swarm.clock.now, "world", line)

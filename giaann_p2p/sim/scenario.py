@@ -33,7 +33,7 @@ _EXPECTED = ">"
 _LOOK_EVERY = 5.0
 _MOST_SECONDS = 100_000.0
 _MOST_PEERS = 200
-_NAMELESS = "name a node, as peer0 or client0; all stands for all storage peers"
+_NAMELESS = "name a node, such as peer0 or client0, or all for all storage peers"
 _MOST_TOLD = 4
 """The most problems that `check` prints."""
 _SUMMED_UP = ("INFO: ", "pushes chunk", "chunk ")
@@ -89,7 +89,7 @@ class Scenario:
                 with nullcontext() if name in _LASTING else undisturbed():
                     said = list(command(self, words[size:]) or ())
                 return [*self._news(), *said]
-        raise UsageError(f"there is no such command; there are {', '.join([*COMMANDS, 'push'])}")
+        raise UsageError(f"there is no such command; name one of {', '.join([*COMMANDS, 'push'])}")
 
     def _news(self) -> list[str]:
         """Return the trace lines since the last call, except those that other commands sum up."""
@@ -121,7 +121,9 @@ class Scenario:
         clients = self.swarm.clients
         for other in clients:
             if other.name != name and set(wanted) & set(other.chunks):
-                raise UsageError(f"{other.name} pushes some of these; give each client its own")
+                raise UsageError(
+                    f"{other.name} pushes some of these; give each client other chunks"
+                )
         if name == f"client{len(clients)}":
             job = random.Random(f"{self.swarm.seed} job {len(clients)}").randbytes(16)
             clients.append(Client(self.swarm, name, job, [], self.swarm.skew()))
@@ -302,7 +304,7 @@ class Scenario:
         nodes = self._some(names)
         for node in nodes:
             if not node.alive or node.stopped:
-                raise UsageError(f"{node.name} does not run")
+                raise UsageError(f"{node.name} is not running")
         return nodes
 
     def _running_storages(self, names: Words) -> list[Storage]:
@@ -358,7 +360,7 @@ def _committed(client: Client) -> str:
 
 def _none(words: Words) -> None:
     if words:
-        raise UsageError(f"{words[0]!r} is too much here")
+        raise UsageError(f"{words[0]!r} is one word too many here")
 
 
 def _number(words: Words, most: float) -> float:
@@ -366,7 +368,7 @@ def _number(words: Words, most: float) -> float:
         (text,) = words
         value = float(text)
     except ValueError:
-        raise UsageError(f"one number is wanted, not {' '.join(words)!r}") from None
+        raise UsageError(f"give one number, not {' '.join(words)!r}") from None
     if not 0 <= value <= most:
         raise UsageError(f"{text} is not between 0 and {most:g}")
     return value
@@ -375,7 +377,7 @@ def _number(words: Words, most: float) -> float:
 def _whole(words: Words, most: int) -> int:
     value = _number(words, most)
     if value != int(value):
-        raise UsageError(f"a whole number is wanted, not {value:g}")
+        raise UsageError(f"give a whole number, not {value:g}")
     return int(value)
 
 

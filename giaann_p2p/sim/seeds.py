@@ -13,8 +13,8 @@ from giaann_p2p.model.workers import in_processes
 from giaann_p2p.sim.run import Outcome, run
 
 _DEATH = (
-    "a simulating process died, perhaps for want of memory: "
-    "go on with fewer processes (--workers 1)"
+    "a simulating process died, perhaps because memory ran out: "
+    "run again with fewer processes (--workers 1)"
 )
 _COLLECT_AFTER = 50_000
 """The number of objects made between two garbage collections in a worker process: more than

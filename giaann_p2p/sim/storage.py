@@ -39,7 +39,7 @@ from giaann_p2p.swarm.wire.token import Rights
 QUICK_DISK = 0.005
 """The mean time of a write on a healthy disk, in seconds."""
 _DIVIDES_FOR = 4.0
-"""The most seconds for which a store has divided shards, and the peer does not know of it yet."""
+"""The most seconds after which a peer learns that its store has divided the shards."""
 _AGAIN = 10.0
 """The seconds after which a peer that cannot begin is started again."""
 _SPARE = 1 << 20
@@ -95,7 +95,7 @@ class Storage(Machine, Holder):
 
     @property
     def answers(self) -> Answers:
-        """Answers from the store by the node's decisions now, beside those that the node gives."""
+        """Answers by the node's present decisions, in addition to those that the node gives."""
         core = self.core
         if self._answers is None or self._answers[0] is not core:
             answers = Answers(
@@ -127,7 +127,7 @@ class Storage(Machine, Holder):
         self.later(0, lambda: self.world.on_division(self))
 
     def divided(self) -> None:
-        """Let some time pass until the decisions follow, as where a store is large."""
+        """Let some time pass until the decisions follow, as with a large store."""
         self.loop.lag = _DIVIDES_FOR * self.rng.random()
 
     def leave(self) -> None:
@@ -223,7 +223,7 @@ class Storage(Machine, Holder):
             self.promises.served(self, asked, _Confirmed(told, self._confirmed(question, answer)))
 
     def _confirmed(self, question: Read, answer: Rows) -> dict[Neuron, Row | None]:
-        """Return this peer's rows that it says are the same as the asking peer's."""
+        """Return this peer's rows of the neurons whose rows the answer confirms as unchanged."""
         numbers = (np.frombuffer(one, "<u8") for one in (question.concepts, question.features))
         neurons = list(map(Neuron, *(one.tolist() for one in numbers)))
         same = np.frombuffer(answer.same, "<u2").tolist()

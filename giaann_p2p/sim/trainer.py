@@ -77,7 +77,7 @@ class Trainer(Visitor):
             self._do(acts)
             self._note()
         elif isinstance(question, Beat):
-            reply(encode(Refusal("this job is not led")))
+            reply(encode(Refusal("this peer does not coordinate this job now")))
 
     def tick(self) -> None:
         """Count the committed chunks first; then lease the others."""
@@ -121,7 +121,7 @@ class Trainer(Visitor):
             if done & unknown:
                 self._trust.brought_nothing(peer)
                 self.world.promises.brought_nothing(peer)
-                self.say(f"sends away who has not brought {len(done & unknown)} chunks")
+                self.say(f"excludes a peer that did not commit {len(done & unknown)} chunks")
 
     def _lead(self, committed: BitMap) -> None:
         """Lease the chunks that are not committed."""
@@ -158,7 +158,7 @@ class Trainer(Visitor):
             elif isinstance(act, Lied):
                 self.liars.add(act.peer)
                 self.world.promises.found_out(act.peer)
-                self.say(f"sends away who came to something else of chunk {act.chunk}")
+                self.say(f"excludes a peer with another result for chunk {act.chunk}")
             elif isinstance(act, Over) and self._coordinator is not None:
                 self.say(f"is done, but for {sorted(act.given_up)}")
                 self._note()

@@ -1,7 +1,8 @@
-"""The base of simulated clients: each knows an edition of its own.
+"""The base of simulated clients, each of which keeps the newest edition that it knows.
 
-It learns a newer one from the records of the peers, and from a peer that counts shards otherwise;
-and it tells a peer that knows an older one. A client that restarts knows only the manifest.
+A client learns a newer edition from the records of peers, or from a peer that counts another number
+of shards; it sends its own to a peer with an older one. A client that restarts knows only the
+manifest.
 """
 
 import random
@@ -37,14 +38,14 @@ class Visitor(Node):
         self.around = self.world.view_of(self.peer, self.editions)
 
     def tick(self) -> None:
-        """Learn the newest edition that some peer announces, as if it had been asked for it."""
+        """Learn the newest edition that any peer announces, as if the peer had sent it."""
         live = self.around.directory.live(self.now)
         newest = max((said.edition for said in live), default=0)
         if newest > self.editions.number:
             self.editions.learn(self.world.signed_editions[newest])
 
     def counts_otherwise(self, peer: Peer, edition: bytes) -> Message | None:
-        """Agree with a peer on the newer edition; return what the question is answered with."""
+        """Agree with a peer on the newer edition; return the answer that the question then gets."""
         try:
             is_newer = bool(edition) and self.editions.learn(edition)
         except EditionError:

@@ -1,6 +1,6 @@
 """What all processes of a simulated swarm share: time, randomness, a network, rules and promises.
 
-A process needs no more of the others than `Node`; the lists of the processes by kind are in
+A process sees the others only as `Node`; the lists of processes by kind are in
 `giaann_p2p.sim.swarm`.
 """
 
@@ -149,7 +149,7 @@ class World:
             node.learn_revoked(data)
 
     def publish_edition(self, edition: Edition) -> None:
-        """Let the founder sign an edition; nobody but nodes without one of their own knows it."""
+        """Publish the founder's edition; at first only nodes without one of their own know it."""
         self.signed_editions[edition.number] = edition.to_bytes()
         self.editions.learn(edition.to_bytes())
         self.promises.replicas = edition.replicas

@@ -101,7 +101,7 @@ def test_without_the_founders_word_lies_stay() -> None:
     cast.leave(swarm)
     problems = settled(swarm, ENDS + 60.0)
     assert problems
-    assert all("is not what its chunks come to" in problem for problem in problems)
+    assert all("is not the sum of its chunks" in problem for problem in problems)
     disown_the_liar(swarm)
     withdraw_every_so_often(swarm)
     assert settled(swarm, swarm.clock.now + PATIENCE) == []

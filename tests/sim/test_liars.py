@@ -23,7 +23,7 @@ def test_without_proofs_what_was_learned_would_be_lost(monkeypatch: pytest.Monke
             told = scenario.do(line)
     assert "all promises kept" not in told
     faults = scenario.swarm.promises.faults
-    assert any("let go of shard" in fault and "which 0 others have" in fault for fault in faults)
+    assert any("dropped shard" in fault and "which 0 others have" in fault for fault in faults)
 
 
 @pytest.mark.slow

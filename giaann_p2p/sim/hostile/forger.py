@@ -46,18 +46,18 @@ class Forgery(Enum):
     """The kinds of messages that a forger sends."""
 
     SLANDER = "a victim leaves, by a record that it did not sign"
-    REPLAY = "what a victim said earlier, once more"
+    REPLAY = "an earlier record of a victim, sent again"
     FUTURE = "a record of tomorrow"
     PAST = "a record of yesterday"
     ELSEWHERE = "a record of another swarm"
     LASTING = "a record that lasts for ever"
-    BOUNDLESS = "a record with more than fits"
-    ROOMY = "a record with more capacity than counts"
+    BOUNDLESS = "a record with too many addresses"
+    ROOMY = "a record with more capacity than a record may announce"
     BROKEN = "a true record with a byte changed"
     PULSE = "a true record with a pulse that its peer never showed"
     BORROWED = "a true record with the pulse of another record"
     STALE = "a true record, perhaps of a dead peer, with its last pulse or an earlier one"
-    FLOOD = "many questions, huge ones, and halves of some"
+    FLOOD = "many questions, some of them huge, some cut in half"
 
 
 _OF_PULSES = frozenset({Forgery.PULSE, Forgery.BORROWED, Forgery.STALE})
@@ -79,7 +79,8 @@ class Forger(Node):
         self._kinds = sorted(forgeries, key=lambda one: one.name)
         self._early: dict[Peer, bytes] = {}
         self._latest: dict[Peer, tuple[bytes, float]] = {}
-        """The last record of each peer, with the last pulse, and when that came."""
+        """The last record of each peer with its last pulse, and the time when that pulse
+        arrived."""
         self.later(1.0, self.every_tick)
 
     def begin_to_lie(self) -> None:

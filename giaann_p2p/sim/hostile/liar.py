@@ -65,18 +65,18 @@ class Lie(Enum):
     """What a lying storage peer can lie about."""
 
     ROWS = "all rows that are read"
-    SOME_ROWS = "one answer of three with rows"
-    ALIKE = "all rows, in the same way as all who lie so"
-    SAME = "whatever the asking peer knows is still the same"
-    ACKS = "it has taken in what was pushed, and has not"
-    READY = "all shards are ready with it, whatever it has, and it has room for all"
-    COVERS = "it has whatever it is asked for"
+    SOME_ROWS = "one in three answers with rows"
+    ALIKE = "all rows, in the same way as every other liar of this kind"
+    SAME = "all rows that the asking peer knows are still the same"
+    ACKS = "it has stored a pushed chunk, but has not"
+    READY = "all shards are ready here, whatever it holds, and it has room for all"
+    COVERS = "it has every chunk that it is asked for"
     INVENTS = "it has chunks that nobody has"
-    GARBAGE = "what it sends of deltas and shards is none, or not what was asked for"
-    POISON = "what it sends of deltas and shards is well formed, and wrong"
-    SHOWS = "what it shows of its shards is made up, as by one who holds nothing of them"
-    EVADES = "it is too busy to show anything, whenever it is asked"
-    SLANDERS = "all other owners hold something wrong, of every shard"
+    GARBAGE = "the deltas and shards that it sends are unreadable, or were not requested"
+    POISON = "the deltas and shards that it sends are well formed, but wrong"
+    SHOWS = "its proofs of its shards are made up, as if it held nothing of them"
+    EVADES = "it is too busy for a proof, whenever it is asked"
+    SLANDERS = "all other owners hold wrong content of every shard"
 
 
 class Liar(Storage):
@@ -111,7 +111,7 @@ class Liar(Storage):
         question = None if self.quiet or data[:1] == RECORD else readable(data)
         is_asked = question is not None and self.admits(sender, question)
         if is_asked and doublings_of(data) != self.around.rules.layout.doublings:
-            is_asked = False  # what it says of the shards of another number is not heeded
+            is_asked = False  # answers that count another number of shards are ignored
         lie = self._lie(question) if question is not None and is_asked else None
         if lie is None:
             super().deliver(sender, data, reply)

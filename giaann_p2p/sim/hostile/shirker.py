@@ -40,15 +40,15 @@ class Shirking(Enum):
     """The ways in which a compute peer avoids honest work."""
 
     SILENT = "it answers nothing"
-    KEEPS = "it takes what it is leased, and says for ever that it is at it"
-    FAILS = "it takes what it is leased, and says that it cannot"
-    BOASTS = "it says that it is done, and has pushed nothing"
-    IMPOSSIBLE = "it pushes what no chunk can add"
+    KEEPS = "it accepts leases, and reports for ever that it is working on them"
+    FAILS = "it accepts leases, and reports that it cannot learn the chunks"
+    BOASTS = "it reports chunks as committed, but has pushed nothing"
+    IMPOSSIBLE = "it pushes deltas that no chunk can produce"
     ELSEWHERE = "it pushes rows of other shards than it names"
-    EMPTY = "it pushes the empty delta for what it is leased"
-    FALSE = "it pushes what was never learned for what it is leased"
-    SIGNS = "it stands for what a chunk does not come to"
-    TEACHES = "it pushes what can be learned, and should not be"
+    EMPTY = "it pushes the empty delta for leased chunks"
+    FALSE = "it pushes deltas that were never learned for leased chunks"
+    SIGNS = "it signs false results of chunks"
+    TEACHES = "it pushes valid deltas that nobody should learn"
 
 
 _WORDS = Shirking.KEEPS, Shirking.FAILS, Shirking.BOASTS, Shirking.SIGNS

@@ -1,6 +1,6 @@
 """A peer without a valid token that sends every kind of request.
 
-Such a peer never was a member, is none any longer, or has a token for another role.
+Such a peer was never a member, is no longer a member, or has a token for another role.
 """
 
 import random
@@ -44,12 +44,12 @@ class Pretence(Enum):
     """The kinds of invalid tokens that a stranger shows."""
 
     NONE = "nothing"
-    JUNK = "bytes of chance"
+    JUNK = "random bytes"
     STOLEN = "another member's token"
     MADE = "a token that it gave itself"
     ELSEWHERE = "another swarm's token"
-    EXPIRED = "a token that has run out"
-    REVOKED = "a token that the founder took back"
+    EXPIRED = "an expired token"
+    REVOKED = "the token of a peer that the founder revoked"
     ROLE = "a client's token, to be a storage and compute peer"
 
 

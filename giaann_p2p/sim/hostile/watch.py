@@ -3,15 +3,15 @@
 In addition to all promises:
 
 1. A row that a client accepts lies between two rows that honest peers returned since it asked: it
-   equals one of them, or one has grown into it and it into another.
+   equals one of them, or has grown from one and into another.
 2. No honest peer's directory has a record that a hostile peer made up, or an older record in the
    place of a newer one.
 3. Strangers get no answers.
 4. The memory of honest peers is bounded.
 5. No honest peer is reported as wrong by an honest peer, or excluded from a shard by reports.
 
-Acknowledgements of hostile peers count like any owner's when a client takes a chunk to be
-committed; so fewer of them than a quorum may be among a shard's owners.
+When a client regards a chunk as committed, acknowledgements of hostile peers count like any
+owner's. So a shard must have fewer hostile owners than a quorum.
 """
 
 from collections import Counter

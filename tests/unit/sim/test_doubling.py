@@ -99,7 +99,7 @@ def test_half_a_shard_that_is_not_what_its_chunks_come_to(swarm: Swarm) -> None:
     for peer in swarm.storages:
         peer.store.apply([update(swarm, CHILD, like=CHUNK + 1)])
     wrong = [
-        f"shard {CHILD} at {peer.name} is not what its chunks come to" for peer in swarm.storages
+        f"shard {CHILD} at {peer.name} is not the sum of its chunks" for peer in swarm.storages
     ]
     assert swarm.problems() == wrong
 
@@ -124,7 +124,7 @@ def test_what_a_peer_acknowledges_by_an_earlier_edition_counts_for_both_halves(
     swarm.promises.acked(swarm.storages[1], JOB, CHUNK, everything[1:], N)
     swarm.promises.commit(JOB, CHUNK)
     assert swarm.promises.faults == [
-        f"chunk {CHUNK} is taken to be safe; shard {n} has it once" for n in (0, N)
+        f"chunk {CHUNK} is taken as committed; shard {n} lacks a quorum" for n in (0, N)
     ]
 
 
@@ -136,7 +136,7 @@ def test_both_halves_of_a_shard_that_is_let_go_must_be_held_elsewhere(swarm: Swa
     sign(swarm)
     swarm.promises.let_go(peer, held)
     assert swarm.promises.faults == [
-        f"peer0 let go of shard {n}, which 0 others have" for n in (SHARD, CHILD)
+        f"peer0 dropped shard {n}, which 0 others have" for n in (SHARD, CHILD)
     ]
     for other in others:
         other.store.apply(

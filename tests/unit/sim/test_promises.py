@@ -75,7 +75,7 @@ def test_a_shard_whose_rows_are_not_what_its_chunks_come_to(swarm: Swarm) -> Non
     for peer in swarm.storages:
         peer.store.apply([update(swarm, CHUNK, CHUNK + 1)])
     assert swarm.problems() == [
-        f"shard {SHARD} at {peer.name} is not what its chunks come to" for peer in swarm.storages
+        f"shard {SHARD} at {peer.name} is not the sum of its chunks" for peer in swarm.storages
     ]
 
 
@@ -117,7 +117,7 @@ def test_a_chunk_that_is_committed_before_enough_have_it(swarm: Swarm) -> None:
     swarm.promises.acked(swarm.storages[1], JOB, CHUNK, shards[shards != SHARD])
     swarm.promises.commit(JOB, CHUNK)
     assert swarm.promises.faults == [
-        f"chunk {CHUNK} is taken to be safe; shard {SHARD} has it once"
+        f"chunk {CHUNK} is taken as committed; shard {SHARD} lacks a quorum"
     ]
 
 
@@ -133,10 +133,10 @@ def test_a_shard_that_is_let_go_before_others_have_it(swarm: Swarm) -> None:
     peer, other, another = swarm.storages
     peer.store.apply([update(swarm, CHUNK, CHUNK)])
     swarm.promises.let_go(peer, peer.store.sets([SHARD]))
-    assert swarm.promises.faults == [f"peer0 let go of shard {SHARD}, which 0 others have"]
+    assert swarm.promises.faults == [f"peer0 dropped shard {SHARD}, which 0 others have"]
     other.store.apply([update(swarm, CHUNK, CHUNK)])
     swarm.promises.let_go(peer, peer.store.sets([SHARD]))
-    assert swarm.promises.faults[1:] == [f"peer0 let go of shard {SHARD}, which 1 others have"]
+    assert swarm.promises.faults[1:] == [f"peer0 dropped shard {SHARD}, which 1 others have"]
     another.store.apply([update(swarm, CHUNK, CHUNK)])
     swarm.promises.let_go(peer, peer.store.sets([SHARD]))
     assert len(swarm.promises.faults) == 2

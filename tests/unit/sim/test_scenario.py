@@ -135,16 +135,16 @@ def test_a_check_spells_out_few_problems(scenario: Scenario) -> None:
 @pytest.mark.parametrize(
     ("line", "why"),
     [
-        ("explode peer1", "there is no such command; there are storages"),
+        ("explode peer1", "there is no such command; name one of storages"),
         ("go peer1", "there is no such command"),
-        ("storages", "one number is wanted"),
-        ("storages many", "one number is wanted, not 'many'"),
-        ("storages 1.5", "a whole number is wanted"),
+        ("storages", "give one number"),
+        ("storages many", "give one number, not 'many'"),
+        ("storages 1.5", "give a whole number"),
         ("storages 198", "not between 0 and 197"),
-        ("join 3", "'3' is too much here"),
+        ("join 3", "'3' is one word too many here"),
         ("run -1", "-1 is not between 0 and 100000"),
         ("run nan", "nan is not between"),
-        ("run 1 2", "one number is wanted, not '1 2'"),
+        ("run 1 2", "give one number, not '1 2'"),
         ("crash", "name a node"),
         ("crash peer9", "there is no peer9"),
         ("restart peer1", "peer1 is running; it cannot restart"),
@@ -153,11 +153,11 @@ def test_a_check_spells_out_few_problems(scenario: Scenario) -> None:
         ("leave client0", "client0 is no storage peer"),
         ("torn crash client0", "client0 is no storage peer"),
         ("slow disk client0 2", "client0 is no storage peer"),
-        ("slow disk", "one number is wanted"),
-        ("slow disk peer1", "one number is wanted"),
+        ("slow disk", "give one number"),
+        ("slow disk peer1", "give one number"),
         ("full disk peer1 -5", "-5 is not between"),
         ("quick disk", "name a node"),
-        ("quick disk peer1 peer2", "'peer2' is too much here"),
+        ("quick disk peer1 peer2", "'peer2' is one word too many here"),
         ("slow", "name a node"),
         ("partition peer0 peer1", r"name groups with \| between them"),
         ("partition peer0 | peer0 peer1", "peer0 is in two groups"),
@@ -166,9 +166,9 @@ def test_a_check_spells_out_few_problems(scenario: Scenario) -> None:
         ("weather", "name some of lost, twice and latency"),
         ("weather rain 1", "name some of lost, twice and latency"),
         ("weather lost 2", "2 is not between 0 and 1"),
-        ("mend peer1", "'peer1' is too much here"),
-        ("status all", "'all' is too much here"),
-        ("check all", "'all' is too much here"),
+        ("mend peer1", "'peer1' is one word too many here"),
+        ("status all", "'all' is one word too many here"),
+        ("check all", "'all' is one word too many here"),
         ("client push", "say which chunks"),
         ("client push 3", "say which chunks"),
         ("client push 3-1", "say which chunks"),
@@ -189,5 +189,5 @@ def test_what_does_not_run_cannot_crash(scenario: Scenario) -> None:
     scenario.do("crash peer1")
     for name in ("peer0", "peer1"):
         for command in ("crash", "torn crash", "lose", "leave", "stop"):
-            with pytest.raises(UsageError, match=f"{name} does not run"):
+            with pytest.raises(UsageError, match=f"{name} is not running"):
                 scenario.do(f"{command} {name}")
