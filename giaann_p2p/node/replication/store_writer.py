@@ -67,8 +67,8 @@ Wanted = Callable[[], bool]
 """A function that returns whether the sender of an update still waits for it."""
 TOO_LATE = f"{BUSY}: this update has waited too long for the disk; push it again later"
 _COOLED_AT_ONCE = 16
-"""Maximum number of cold copies written as one group. More: less time between two copies, when a
-peer leaves that has many small shards; less: what waits meanwhile begins earlier."""
+"""Maximum number of cold copies written as one group. More: a leaving peer with many small shards
+spends less time between two copies; less: other changes wait for less time."""
 T = TypeVar("T")
 
 

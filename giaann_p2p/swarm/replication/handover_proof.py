@@ -45,9 +45,9 @@ from giaann_p2p.swarm.wire.replica import ReplicaState
 from giaann_p2p.swarm.wire.shardset import packed, unpacked
 
 AT_ONCE, SMALL_AT_ONCE = 64, 1024
-"""Maximum number of shards on trial at the same time, and of small ones: those are small that can
-be fingerprinted in one go. Otherwise, whenever shards are doubled, a peer would take twice as long
-to hand over the same content."""
+"""Maximum number of shards on trial at the same time: in general, and of shards so small that all
+of them can be fingerprinted in one go. With the first limit alone, each doubling of the shards
+would double the time to hand over the same content."""
 TRIAL = 60.0
 """Duration of a shard's trial in seconds; proofs are valid only until it ends. Longer: an owner
 that is restarted or stopped meanwhile has time to come back and give its proof. Shorter: rows that
@@ -194,7 +194,7 @@ class HandoverProof:
         self._trials.update({shard: _Trial(salt, now, spare[shard]) for shard in chosen})
 
     def _room_for(self, shards: Sequence[int]) -> int:
-        """Return how many of some shards may be on trial beside those that are already."""
+        """Return how many of some shards may be put on trial beside the present ones."""
         there = len(self._trials)
         sizes = np.cumsum([self._held.size_of(shard) for shard in [*self._trials, *shards]])
         small = int(np.searchsorted(sizes, MOST_WEIGHED, side="right"))

@@ -85,7 +85,7 @@ class DeltaAgreement:
             words.pop(peer, None)
 
     def reopen(self, chunk: int) -> None:
-        """Discard all votes on a chunk that is to be sealed otherwise than it was."""
+        """Discard all votes on a chunk, because it is to be sealed in another layout."""
         self._said.pop(chunk, None)
 
     def close(self, chunk: int) -> None:

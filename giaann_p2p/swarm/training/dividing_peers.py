@@ -5,17 +5,18 @@ from giaann_p2p.swarm.wire.identity import Peer
 from giaann_p2p.swarm.wire.message import Message
 
 _LONGEST = 30.0
-"""Seconds for which a peer may say so. A division takes some; a liar's would never end."""
+"""Maximum seconds for which a peer is believed to divide its shards, so that no liar stalls others
+for ever."""
 
 
 class DividingPeers:
-    """Since when each of some peers has answered that shards are being divided."""
+    """When each peer began to answer, without a break, that shards are being divided."""
 
     def __init__(self) -> None:
         self._since: dict[Peer, float] = {}
 
     def is_waited_for(self, peer: Peer, answer: Message | None, now: float) -> bool:
-        """Return whether a peer's answer says only that, and not for too long already."""
+        """Return whether a peer answers that shards are divided, but not for too long yet."""
         if answer in (DIVIDING, COUNTS_OTHERWISE):
             return now - self._since.setdefault(peer, now) < _LONGEST
         self._since.pop(peer, None)

@@ -189,7 +189,7 @@ class Schedule:
         return [*actions, *self._hand_out(now)]
 
     def reopen(self, chunk: int) -> None:
-        """Let any worker learn a chunk again, because the results so far count no more."""
+        """Let any worker learn a chunk again, because its results so far no longer count."""
         if chunk in self._past:
             self._past[chunk].vouched.clear()
 

@@ -31,9 +31,9 @@ MOST_REPLICAS = 64
 MOST_REDUNDANCY = 8
 """Maximum number of compute peers that a swarm may require to agree on a delta."""
 MOST_BEHIND = 2
-"""Maximum number of doublings of the shards since a delta that is pushed was sealed: as many as one
-edition brings. A holder gets its rows with those of all shards that were one shard then, so with
-each further doubling of the shards, the same push takes more."""
+"""Maximum number of doublings of the shards since a pushed delta was sealed: as many as one edition
+brings. A holder gets its rows together with those of all shards that were one shard at the sealing,
+so each further doubling makes the push of the same rows larger."""
 _MOST_NAME = 64
 _KIND = "manifest"
 _OTHER_RELEASE = "install the release of giaann-p2p that the swarm was made with"
