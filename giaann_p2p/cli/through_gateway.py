@@ -112,7 +112,7 @@ class GatewayAnswer:
         return await anext(self._events)
 
     async def all(self) -> "Generation":
-        """Wait for the rest of the answer, and return it as a `Generation`, whose fields it has."""
+        """Wait for the rest of the answer, and return it; it has all fields of a `Generation`."""
         async for _ in self:
             pass
         return cast("Generation", self)

@@ -69,9 +69,9 @@ def listening(listen: Sequence[str]) -> Finding:
 
 
 def outside(told: Sequence[str], link: Sequence[str], announced: bool, relay: bool) -> Finding:
-    """Check from where other peers can dial this one, at the addresses `told` to them.
+    """Check how far away a peer may be and still dial this one, at the addresses `told` to it.
 
-    It must be reachable from as far away as the addresses of the `link`. `announced` and `relay`:
+    Every peer that can dial the addresses of the `link` must be able to. `announced` and `relay`:
     whether the user gave those options.
     """
     reach, needed = _reach(told), _reach(link)

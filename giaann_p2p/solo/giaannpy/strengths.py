@@ -51,7 +51,7 @@ def uneven(values: Fractions, segment: Ints) -> Mask:
 def values_of(units: Ints, segment: Ints) -> Fractions:
     """Return units as fractions that `units_of` turns into the same units again.
 
-    A count is written as the reference would, if it did not round on the way.
+    A whole count becomes the fraction that the reference would write if it did not round sums.
     """
     distance = SEGMENTS - segment
     by_token = segment >= REFERENCE_COLUMN_SEGMENTS

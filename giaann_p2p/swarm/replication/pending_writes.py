@@ -38,7 +38,7 @@ class PendingWrites(PendingCalls[GiaannError | None, Action]):
         return super().done(number, outcome, now)
 
     def into(self, number: int) -> tuple[int, ...]:
-        """Return the shards that a pending write changes; none if it is complete, or no write."""
+        """Return the shards that the write with this number changes; none once it is complete."""
         return self._into.get(number, ())
 
     def awaited_by(self, shard: int) -> bool:
