@@ -136,7 +136,7 @@ class Membership:
         key = self.folder / _FOUNDER_KEY
         try:
             file = open_plain(key)
-        except FileNotFoundError:
+        except (FileNotFoundError, PermissionError):  # whoever may not read it cannot sign
             yield
             return
         except OSError as error:

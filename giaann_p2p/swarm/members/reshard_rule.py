@@ -12,10 +12,10 @@
    or more than a quarter of them fetch shards or have not divided theirs by the newest edition.
 5. A change must be wanted at `LOOKS` looks in a row, and comes `PAUSE` seconds after the last one.
 
-What peers tell may be false, and an edition cannot be taken back. So only peers with standing
-count, each once. A shard's size comes from what the median peer uses, which no minority can raise,
-and a quarter of the peers cannot stop a change. Shards that double for the number of peers end at
-less than twice `FEWEST` a peer.
+What peers announce may be false, and an edition cannot be taken back. So only peers with standing
+count, each once. Each peer's own shards have a mean size, and the median of these counts, so that
+no minority can make it larger than the largest true one; and a quarter of the peers cannot stop a
+change. Shards that double for the number of peers end at less than twice `FEWEST` a peer.
 """
 
 from collections import deque
@@ -45,14 +45,14 @@ _SENTENCES = 2
 
 
 class Storing(NamedTuple):
-    """What a storage peer with standing tells of itself."""
+    """What a storage peer with standing announces."""
 
     edition: int
     """Number of the newest edition of the rules that it has."""
     is_settled: bool
     """Whether it fetches no shard."""
-    used: int
-    """Bytes of memory that its shards take."""
+    size: float | None
+    """Bytes of memory that one of its shards takes on average; None if it owns none."""
 
 
 class Wish(NamedTuple):
@@ -94,7 +94,7 @@ def wanted(rules: Rules, peers: Sequence[Storing]) -> Wish:
         return NOTHING
     chunk = min(MOST_CHUNK, 1 << (_SENTENCES * len(peers) - 1).bit_length())
     has_size_left = len(rules.sizes) <= MOST_SIZES
-    more = _is_coarse(rules, peers) or _size(rules, peers) > LARGEST
+    more = _is_coarse(rules, peers) or _size(peers) > LARGEST
     return Wish(
         2 * rules.shards if more and 2 * rules.shards <= MOST_SHARDS else 0,
         chunk if chunk > rules.chunk and has_size_left else 0,
@@ -108,7 +108,7 @@ def reason(rules: Rules, wish: Wish, peers: Sequence[Storing]) -> str:
         each = rules.replicas * rules.shards // count
         said.append(f"{wish.shards:,} shards, because {count:,} storage peers had {each} each")
     elif wish.shards:
-        size = readable_bytes(_size(rules, peers))
+        size = readable_bytes(_size(peers))
         said.append(f"{wish.shards:,} shards, because one took {size} of memory")
     if wish.chunk:
         said.append(
@@ -119,15 +119,20 @@ def reason(rules: Rules, wish: Wish, peers: Sequence[Storing]) -> str:
 
 
 def storing(around: PeersView, now: float) -> list[Storing]:
-    """Return what the storage peers with standing tell of themselves."""
-    found = (around.directory.announcement(peer) for peer in around.standing_members(now))
-    return [Storing(said.edition, said.is_settled, said.used) for said in found if said]
+    """Return what the storage peers with standing announce."""
+    placement, found = around.placement(now), list[Storing]()
+    for peer in around.standing_members(now):
+        if (said := around.directory.announcement(peer)) is not None:
+            owned = len(placement.shards_of(peer))  # counting those in the record takes far longer
+            size = said.used / owned if owned else None
+            found.append(Storing(said.edition, said.is_settled, size))
+    return found
 
 
 def _is_coarse(rules: Rules, peers: Sequence[Storing]) -> bool:
     return rules.replicas * rules.shards < FEWEST * len(peers)
 
 
-def _size(rules: Rules, peers: Sequence[Storing]) -> float:
-    """Return the bytes of a shard if all peers used as much as the median one."""
-    return median(one.used for one in peers) * len(peers) / (rules.replicas * rules.shards)
+def _size(peers: Sequence[Storing]) -> float:
+    """Return the median of the peers' mean bytes of a shard; 0 if nobody owns one."""
+    return median([one.size for one in peers if one.size is not None] or [0.0])

@@ -46,7 +46,7 @@ class Census:
         self._asking: set[Peer] = set()
         self._next: dict[Peer, float] = {}
         self._in_vain: set[Peer] = set()
-        self._dividing = DividingPeers()
+        self._dividing = DividingPeers(others)
         self._placement: Owned | None = None
         self._owners: dict[int, _Owners] = {}  # by shard, under `_placement`
         self._told: dict[int, dict[Peer, BitMap]] = {n: {} for n in range(others.rules.shards)}

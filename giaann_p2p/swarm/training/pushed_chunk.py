@@ -14,9 +14,7 @@ from giaann_p2p.swarm.members.claims import Mask
 from giaann_p2p.swarm.members.peers_view import PeersView
 from giaann_p2p.swarm.members.placement import Placement
 from giaann_p2p.swarm.training.couriers import Couriers
-from giaann_p2p.swarm.training.dividing_peers import DividingPeers
 from giaann_p2p.swarm.wire.identity import Peer
-from giaann_p2p.swarm.wire.message import Message
 from giaann_p2p.swarm.wire.shardset import recounted
 from giaann_p2p.swarm.wire.voucher import Sealing
 
@@ -42,7 +40,6 @@ class PushedChunk:
         self._quorum = quorum
         self.taken: dict[Peer, Shards] = {}  # shards for which each peer has the chunk
         self.refused: set[Peer] = set()  # peers that refused all or a part, under this placement
-        self._dividing = DividingPeers()
         self.placement: Placement | None = None
         self.beside: Mapping[Peer, Shards] = {}
         self.lacking: dict[Peer, Shards] = {}  # shards for which each present holder lacks it
@@ -161,11 +158,6 @@ class PushedChunk:
         left = self.asking.pop(peer)
         if len(left := left[~among(left, shards)]):
             self.asking[peer] = left
-
-    def refusal(self, peer: Peer, answer: Message | None, now: float) -> None:
-        """Record that a peer did not take all that was pushed, unless it divides its shards."""
-        if not self._dividing.is_waited_for(peer, answer, now):
-            self.refused.add(peer)
 
     def waits_for_keepers(self, others: "PeersView", now: float) -> bool:
         """Return whether any shard still lacks a keeper that has the chunk.

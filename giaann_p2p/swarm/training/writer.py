@@ -44,6 +44,7 @@ from giaann_p2p.store.seal import Seal
 from giaann_p2p.swarm.members.peers_view import PeersView
 from giaann_p2p.swarm.training.courier_backoff import CourierBackoff
 from giaann_p2p.swarm.training.couriers import Couriers
+from giaann_p2p.swarm.training.dividing_peers import DividingPeers
 from giaann_p2p.swarm.training.pushed_chunk import Cut, PushedChunk
 from giaann_p2p.swarm.training.uplink import Sending, Uplink
 from giaann_p2p.swarm.wire.actions import Call
@@ -106,6 +107,7 @@ class Writer:
     ) -> None:
         self._others, self._timeout, self._few = others, timeout, few
         self._apart, self._uplink = CourierBackoff(), Uplink()
+        self._dividing = DividingPeers(others)
         self._calls = PendingCalls[Message | None, WriteAction]()
         self._chunks: dict[tuple[bytes, int], PushedChunk] = {}
 
@@ -339,7 +341,7 @@ class Writer:
             if not isinstance(answer, Refusal):
                 complete = self._acked(chunk, peer, pushed, answer)
             if not complete:  # perhaps it no longer holds the rest, or is about to drop it
-                chunk.refusal(peer, answer, now)
+                self._refused(chunk, peer, answer, now)
         except MessageError:
             self._others.suspect(peer, now)
         else:
@@ -348,6 +350,11 @@ class Writer:
             chunk.failed(peer, now, answer.again if isinstance(answer, Refusal) else 0.0)
         acts = self._next(chunk, sorted({peer, *chunk.waiting}), now)
         return acts + self._waiting(now) if has_freed else acts
+
+    def _refused(self, chunk: PushedChunk, peer: Peer, answer: Message | None, now: float) -> None:
+        """Record that a peer did not take all that was pushed, unless it divides its shards."""
+        if not self._dividing.is_waited_for(peer, answer, now):
+            chunk.refused.add(peer)
 
     def _on_fetched(
         self,
@@ -377,7 +384,7 @@ class Writer:
     ) -> None:
         """Decide whose fault it is that a peer did not get its rows from a courier."""
         if isinstance(answer, Refusal) and not (answer.is_of_source or answer.knows_no_source):
-            chunk.refusal(peer, answer, now)
+            self._refused(chunk, peer, answer, now)
             chunk.failed(peer, now, answer.again)
             return
         if isinstance(answer, Pushed):  # it no longer holds the rest, or got rows in part

@@ -32,7 +32,7 @@ MIB = 1 << 20
 
 def peers(count: int, rules: Rules = RULES, nbytes: int = 0) -> list[Storing]:
     """Return what so many equal peers tell that hold `nbytes` together."""
-    return [Storing(rules.edition, True, nbytes // count)] * count
+    return [Storing(rules.edition, True, nbytes / (rules.replicas * rules.shards))] * count
 
 
 def raised(rules: Rules, wish: Wish) -> Rules:
@@ -161,18 +161,40 @@ anything = st.builds(
     st.integers(3, 60),
     st.sampled_from([1, 256, 4096, MOST_SHARDS]),
     st.sampled_from([0, 1 << 38, 1 << 50]),
+    st.floats(0.5, 1.0),
     st.lists(anything, max_size=30),
 )
 def test_liars_raise_nothing_that_the_others_would_not(
-    count: int, shards: int, nbytes: int, liars: list[Storing]
+    count: int, shards: int, nbytes: int, least: float, liars: list[Storing]
 ) -> None:
     rules = Rules(shards)
-    honest = wanted(rules, peers(count, rules, nbytes))
+    all_as_largest = peers(count, rules, nbytes)
+    honest = [
+        one._replace(size=(one.size or 0) * (least + (1 - least) * at / count))
+        for at, one in enumerate(all_as_largest)
+    ]
     lies = liars[: (count - 1) // 2]
-    found = wanted(rules, [*peers(count, rules, nbytes)[len(lies) :], *lies])
-    assert found in (honest, NOTHING)
-    if 4 * len(lies) <= count:  # so few cannot stop it, either
-        assert found == honest
+    found = wanted(rules, [*honest[len(lies) :], *lies])
+    assert found in (NOTHING, wanted(rules, honest), wanted(rules, all_as_largest))
+    if 4 * len(lies) <= count and not nbytes:  # so few cannot stop it, either
+        assert found == wanted(rules, honest)
+
+
+def test_in_a_swarm_of_unequal_peers_a_shard_is_as_large_as_it_is() -> None:
+    around = Seeing()
+    around.rules_now = Rules(SHARDS, replicas=1, quorum=1)
+    around.tell(
+        record(ONE, capacity=64 << 30, ready=(0, 1), used=1 << 30),
+        record(TWO, capacity=1 << 30, ready=(2,), used=1 << 20),
+    )
+    placement = around.placement(NOW)
+    sizes = {
+        peer.peer: used / len(placement.shards_of(peer.peer))
+        for peer, used in ((ONE, 1 << 30), (TWO, 1 << 20))
+        if len(placement.shards_of(peer.peer))
+    }
+    found = [one.size for one in storing(around, NOW)]
+    assert sorted(size for size in found if size) == sorted(sizes.values())
 
 
 @given(st.integers(0, 2000), st.integers(0, 16), st.integers(0, 1 << 50))
@@ -218,6 +240,10 @@ def test_peers_count_once_they_have_standing() -> None:
         record(THREE, ready=(0,)),
     )
     found = storing(around, NOW)
-    assert sorted(found) == [Storing(0, True, 7 * MIB), Storing(3, False, 5 * MIB)]
+    each = around.placement(NOW)
+    one, two = (len(each.shards_of(peer.peer)) for peer in (ONE, TWO))
+    assert sorted(found) == [Storing(0, True, 7 * MIB / one), Storing(3, False, 5 * MIB / two)]
     around.tell(record(ONE, 2, ready=(0,), state="joining"))
-    assert sorted(storing(around, NOW)) == [Storing(0, False, 0), Storing(3, False, 5 * MIB)]
+    two = len(around.placement(NOW).shards_of(TWO.peer))
+    assert Storing(3, False, 5 * MIB / two) in storing(around, NOW)
+    assert len(storing(around, NOW)) == 2

@@ -43,6 +43,7 @@ from tests.unit.swarm.training.helpers_writer import ALL, Writing
 from tests.unit.swarm.training.test_census import Counting, said, same
 
 MORE = 4 * SHARDS
+E = Peer(b"E" * 32)
 EVERY = packed(np.arange(MORE, dtype=np.uint16), MORE)
 
 
@@ -191,14 +192,52 @@ def test_a_peer_that_refuses_for_another_reason_is_not_waited_for(few: int) -> N
     assert one.committed == [Committed(JOB, 1)]
 
 
-def test_a_peer_that_took_a_chunk_in_between_may_divide_its_shards_again() -> None:
-    some = DividingPeers()
+def test_a_peer_is_waited_for_once_an_edition_whatever_it_answers_in_between() -> None:
+    around = Around(A, B)
+    some = DividingPeers(around)
     assert some.is_waited_for(A, DIVIDING, NOW)
+    assert some.is_waited_for(A, COUNTS_OTHERWISE, NOW + 20)
+    assert not some.is_waited_for(A, Pushed(ALL), NOW + 21)
     assert some.is_waited_for(A, DIVIDING, NOW + 29)
     assert not some.is_waited_for(A, DIVIDING, NOW + 30)
     assert some.is_waited_for(B, DIVIDING, NOW + 30)
-    assert not some.is_waited_for(A, Pushed(ALL), NOW + 31)
+    around.rules = around.rules._replace(edition=1)
     assert some.is_waited_for(A, DIVIDING, NOW + 60)
+    assert some.is_waited_for(A, DIVIDING, NOW + 89)
+    assert not some.is_waited_for(A, DIVIDING, NOW + 90)
+
+
+def test_a_peer_that_always_says_that_it_divides_delays_only_the_first_chunks() -> None:
+    one, _ = refused_beside(1 << 30, DIVIDING, 0.25)
+    assert len(one.committed) == 1
+    one.calls.clear()
+    one.push(2, now=NOW + 60)
+    for peer in (B, C, D):
+        one.answer(peer, Pushed(ALL), NOW + 60)
+    assert len(one.committed) == 1
+    one.answer(A, DIVIDING, NOW + 60)
+    assert len(one.committed) == 2
+
+
+def test_peers_that_take_turns_to_say_that_they_divide_do_not_stop_a_chunk() -> None:
+    one = Writing(B, C, D, few=1 << 30)
+    one.around.newcomers = {A, B, C, D, E}
+    one.around.beside_owners = {A: shards(*range(SHARDS)), E: shards(*range(SHARDS))}
+    one.push()
+    for peer in (B, C, D):
+        one.answer(peer, Pushed(ALL))
+    now = 0.0
+    while now < 120 and not one.committed:
+        liar, other = (A, E) if now % 40 < 20 else (E, A)
+        for peer, answer in ((liar, DIVIDING), (other, Refusal("no"))):
+            if any(call.peer == peer for call in one.calls):
+                one.answer(peer, answer, NOW + now)
+        if now % 10 == 0:  # a change of what the peers beside the owners hold
+            one.around.beside_owners = dict(one.around.beside_owners)
+        now += 0.25
+        one.tick(NOW + now)
+    assert one.committed
+    assert now < 60
 
 
 def learn_in(one: Working, doublings: int, peer: Peer = C, now: float = NOW) -> Message:
@@ -263,7 +302,7 @@ def test_a_chunk_whose_seal_is_too_old_is_dropped(is_learned: bool) -> None:
     around.rules = Rules(16 * SHARDS, founding_shards=SHARDS)
     one.tick(NOW + 2)
     assert one.worker.busy == 0
-    assert one.stopped == [] if is_learned else [(JOB, 1)]
+    assert one.stopped == ([] if is_learned else [(JOB, 1)])
     assert learn_in(one, 4, D, NOW + 3) == LearnAck()
     assert one.learning == [(JOB, 1), (JOB, 1)]
 
