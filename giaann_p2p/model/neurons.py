@@ -64,7 +64,7 @@ class Neurons:
     """A mapping from neurons to their numbers."""
 
     def __init__(self) -> None:
-        # Random, so that no attacker can choose words that collide.
+        # Random, so that nobody can choose words whose neurons collide.
         self._a, self._b = secrets.randbits(64) | 1, secrets.randbits(64) | 1
         self._count = 0
         self._words = _Words(self._a)

@@ -74,9 +74,7 @@ class StoreReads:
 
     def rows(self, concept: Ids, feature: Ids, within: RowSlice = EVERYTHING) -> bytes:
         """Return a slice of some neurons' rows as a sheaf; neurons without a row are left out."""
-        rows = self._state.columns.rows(concept, feature)
-        if within.halvings:
-            rows = rows.only_to(within.has(rows.concept, rows.feature))
+        rows = self._state.columns.rows(concept, feature, within)
         return encode_sheaf(rows, self.spec.branches, self.spec.segments)
 
     def connections_of(self, concept: Ids, feature: Ids) -> int:

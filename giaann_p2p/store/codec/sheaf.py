@@ -61,24 +61,6 @@ class Sheaf(NamedTuple):
     strength: Ints
     """Shape [M]: the strength of each connection."""
 
-    def only_to(self, chosen: npt.NDArray[np.bool_]) -> "Sheaf":
-        """Return the same rows with only the connections to chosen ones of the V neurons."""
-        kept = np.flatnonzero(chosen[self.target])
-        used = np.zeros(len(chosen), np.bool_)
-        used[self.row] = used[self.target[kept]] = True
-        rank = np.cumsum(used) - 1
-        return Sheaf(
-            self.concept[used],
-            self.feature[used],
-            self.names,
-            rank[self.row],
-            self.counts,
-            np.searchsorted(kept, self.starts),
-            rank[self.target[kept]],
-            self.place[kept],
-            self.strength[kept],
-        )
-
 
 class Sizes(NamedTuple):
     """The sizes that a sheaf states in its head; `text` is in bytes."""

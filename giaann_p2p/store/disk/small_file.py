@@ -1,5 +1,6 @@
 """Reads small files up to a size limit, and replaces them atomically."""
 
+import errno
 import os
 from contextlib import suppress
 from pathlib import Path
@@ -41,11 +42,20 @@ def write_whole(path: Path, data: bytes, *, synced: bool = True) -> None:
                 os.fsync(file.fileno())
         draft.replace(path)
         if synced:
-            DiskFiles(path.parent).sync()  # else a crash may bring the former file back
+            _sync(path.parent)  # else a crash may bring the former file back
     except OSError as error:
         with suppress(OSError):
             draft.unlink(missing_ok=True)
         raise DiskError(f"{path} cannot be written: {error.strerror}") from None
+
+
+def _sync(folder: Path) -> None:
+    """Sync a folder, where the file system can."""
+    try:
+        DiskFiles(folder).sync()
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):
+            raise
 
 
 def read_json(path: Path, kind: type[_T]) -> _T | None:

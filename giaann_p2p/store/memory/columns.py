@@ -25,6 +25,7 @@ from giaann_p2p.model.delta import Delta
 from giaann_p2p.model.hash_table import Numbers
 from giaann_p2p.model.ids import PRIME
 from giaann_p2p.model.neurons import Neurons
+from giaann_p2p.model.row_slice import EVERYTHING, RowSlice
 from giaann_p2p.model.rows import Name, Neuron, Row
 from giaann_p2p.model.sequence import Ids, Names
 from giaann_p2p.store.codec.sheaf import Sheaf
@@ -287,12 +288,12 @@ class Columns:
                 found += plain.starts[row + 1] - plain.starts[row]
         return found
 
-    def rows(self, concept: Ids, feature: Ids) -> Sheaf:
-        """Return the rows of the given neurons; neurons without a row here are left out.
+    def rows(self, concept: Ids, feature: Ids, within: RowSlice = EVERYTHING) -> Sheaf:
+        """Return a slice of the given neurons' rows; neurons without a row here are left out.
 
         One call is cheaper than many calls of `row`.
         """
-        sheaf = self._rows(concept, feature)
+        sheaf = self._rows(concept, feature, within)
         names = self._names_of(sheaf.concept[sheaf.row], sheaf.feature[sheaf.row])
         return sheaf._replace(names=names)
 
@@ -300,13 +301,13 @@ class Columns:
         """Return the given neurons' rows as a delta without names; missing rows are left out."""
         return of_rows(self._rows(concept, feature), self.places)
 
-    def _rows(self, concept: Ids, feature: Ids) -> Sheaf:
+    def _rows(self, concept: Ids, feature: Ids, within: RowSlice = EVERYTHING) -> Sheaf:
         while True:
-            rows = self._rows_at_once(concept, feature)
+            rows = self._rows_at_once(concept, feature, within)
             if rows is not None:
                 return rows
 
-    def _rows_at_once(self, concept: Ids, feature: Ids) -> Sheaf | None:
+    def _rows_at_once(self, concept: Ids, feature: Ids, within: RowSlice) -> Sheaf | None:
         """Return neurons' rows; None if a shard was divided or dropped meanwhile."""
         number = self.neurons.look_up(concept, feature)
         number = np.unique(number[number < len(self._heads)])
@@ -319,7 +320,7 @@ class Columns:
         if self._table is not table:
             return None
         rows = self._row[number].tolist()
-        found = Found(self.places)
+        found = Found(self.places, within)
         for neuron, piece, row, n in zip(number.tolist(), heads, rows, of.tolist(), strict=True):
             shard = shards[n]
             if shard is None:

@@ -13,6 +13,7 @@ from giaann_p2p.errors import UsageError
 from giaann_p2p.model.delta import first_of_runs
 from giaann_p2p.model.hash_table import Numbers
 from giaann_p2p.model.neurons import Neurons
+from giaann_p2p.model.row_slice import EVERYTHING, RowSlice
 from giaann_p2p.model.sequence import Ints
 from giaann_p2p.store.codec.sheaf import Sheaf
 from giaann_p2p.store.memory.batch import Batch, Pending
@@ -30,8 +31,9 @@ array over all neurons."""
 class Found:
     """The rows of an answer that were found so far, in any order."""
 
-    def __init__(self, places: Places) -> None:
-        self._places = places
+    def __init__(self, places: Places, within: RowSlice = EVERYTHING) -> None:
+        """`within`: the slice of the rows that is wanted."""
+        self._places, self._within = places, within
         self._whole, self._parted = _Rows(), _Rows()
 
     def take(self, neuron: int, shard: Shard, row: int, pending: Pending, piece: int) -> None:
@@ -60,7 +62,10 @@ class Found:
     def sheaf(self, neurons: Neurons) -> Sheaf:
         """Return all rows found as a sheaf without names."""
         whole, parted = self._whole, self._parted
-        runs = [whole.run(self._places), _summed(parted.run(self._places))]
+        runs = [
+            self._cut(whole.run(self._places), neurons),
+            _summed(self._cut(parted.run(self._places), neurons)),
+        ]
         row = np.array(whole.neurons + parted.neurons, np.uint32)
         counts = np.array(whole.counts + parted.counts, np.int64)
         lengths, target, place, units = map(np.concatenate, zip(*runs, strict=True))
@@ -70,6 +75,14 @@ class Found:
         concept, feature = neurons.ids(used)
         at, target = index[: len(row)], index[len(row) :]
         return Sheaf(concept, feature, {}, at, counts, starts, target, place, units)
+
+    def _cut(self, run: "_Run", neurons: Neurons) -> "_Run":
+        """Return the connections in the slice."""
+        if not self._within.halvings:
+            return run
+        kept = self._within.has(*neurons.ids(run.target)).nonzero()[0]
+        ends = np.searchsorted(kept, np.cumsum([0, *run.lengths]))
+        return _Run(np.diff(ends), run.target[kept], run.place[kept], run.units[kept])
 
 
 class _Run(NamedTuple):

@@ -37,6 +37,7 @@ from giaann_p2p.swarm.members.peers_view import PeersView
 from giaann_p2p.swarm.members.voters import Voters
 from giaann_p2p.swarm.reading.disputes import Disputes, Lied
 from giaann_p2p.swarm.reading.known_rows import NO_MARKS, NOTHING_KNOWN, Known, Marking
+from giaann_p2p.swarm.reading.open_question import Part, Reading
 from giaann_p2p.swarm.reading.row_calls import RowAnswer, RowCalls
 from giaann_p2p.swarm.reading.row_vote import (
     NOTHING,
@@ -52,9 +53,9 @@ from giaann_p2p.swarm.wire.identity import Peer
 from giaann_p2p.swarm.wire.message import Message
 from giaann_p2p.swarm.wire.row_messages import MOST_READ
 
-_ENOUGH_SAY_SO = 2
-"""Number of peers that must call an answer too long, if others are left, before less is
-requested."""
+_MOST_SLICES = 256
+"""Maximum number of slices of one question that are not read yet. A peer that has all of more
+refused is suspected."""
 _PAUSE = 0.2
 """Seconds until the peers of a shard are retried, after all of them were asked in vain."""
 
@@ -73,64 +74,11 @@ class Answered(NamedTuple):
 ReadAction = Call | Answered | Lied
 
 
-class _Part:
-    """The part of a question that concerns one shard: its neurons, and the peers asked for them."""
-
-    def __init__(
-        self,
-        shard: int,
-        neurons: list[Neuron],
-        number: int,
-        known: Known,
-        within: RowSlice = EVERYTHING,
-    ) -> None:
-        self.shard, self.neurons, self.number, self.known = shard, neurons, number, known
-        self.within = within
-        """The slice of the rows; unless it is everything, the part has only one neuron."""
-        self.rows: list[Row | None] | None = None
-        """The rows of `neurons`; None while the part has no result."""
-        self.tried: set[Peer] = set()
-        """Peers that were asked since all peers were last retried."""
-        self.asked: set[Peer] = set()
-        """Peers with a pending call, which are not called a second time meanwhile."""
-        self.heard: set[Peer] = set()
-        """Peers in `tried` that have answered."""
-        self.late = 0.0
-        """Time at which to ask another peer."""
-        self.ballot: Ballot | None = None
-        """The vote on the rows of this part; None if they are not put to a vote."""
-        self.disputed = False
-        """Whether a dispute on rows of this part was opened."""
-        self.refused = list[int]()
-        """The numbers of neurons in the calls that peers refused as too long."""
-        self.is_too_long = False
-        """Whether to ask for less at once."""
-
-    @property
-    def least_refused(self) -> int:
-        """The number of neurons in the smallest call whose answer would be too long."""
-        return min(self.refused)
-
-    @property
-    def need(self) -> int:
-        """Number of peers to ask at once: one, or as many as a vote needs."""
-        return 1 if self.ballot is None else self.ballot.need
-
-
 class _Check(NamedTuple):
     """Rows that one peer returned, to be compared with those of another peer."""
 
     neurons: list[Neuron]
     rows: Answer
-
-
-class _Reading:
-    """One open question for rows; it fails if it is still open at the time `end`."""
-
-    def __init__(self, number: int, question: Question, parts: list[_Part], end: float) -> None:
-        self.number, self.question, self.parts, self.end = number, question, parts, end
-        self.most = MOST_READ
-        """The most neurons to ask for at once."""
 
 
 class Reader:
@@ -150,7 +98,7 @@ class Reader:
         self._patience, self._verify = patience, checked(verify)
         self._calls = RowCalls(limits, others, timeout, marking)
         self._voters = Voters(others)
-        self._readings: dict[int, _Reading] = {}
+        self._readings: dict[int, Reading] = {}
         self._numbers = 0
         self._checks: list[Call] = []
         """Calls to a second peer, for comparison, that are still to be started."""
@@ -185,7 +133,7 @@ class Reader:
         self._numbers += 1
         neurons = dict.fromkeys(question.neurons)
         parts = self._parts(neurons, self._numbers, known, now, MOST_READ)
-        reading = _Reading(self._numbers, question, parts, now + self._patience)
+        reading = Reading(self._numbers, question, parts, now + self._patience)
         self._readings[self._numbers] = reading
         return self._numbers, self.tick(now)
 
@@ -197,14 +145,14 @@ class Reader:
         now: float,
         most: int,
         within: RowSlice = EVERYTHING,
-    ) -> list[_Part]:
+    ) -> list[Part]:
         """Divide neurons by shard, and those of each shard into batches, to be read anew."""
         by_shard: dict[int, list[Neuron]] = {}
         shard_of = self._others.rules.layout.shard_of
         for neuron in neurons:
             by_shard.setdefault(shard_of(*neuron), []).append(neuron)
         parts = [
-            _Part(shard, some[at : at + most], number, known, within)
+            Part(shard, some[at : at + most], number, known, within)
             for shard, some in sorted(by_shard.items())
             for at in range(0, len(some), most)
         ]
@@ -226,14 +174,20 @@ class Reader:
             open_parts = [part for part in reading.parts if part.rows is None]
             self._divide(reading, open_parts, now)
 
-    def _ask_for_less(self, reading: _Reading, now: float) -> None:
+    def _ask_for_less(self, reading: Reading, now: float) -> None:
         """Ask for less at once where answers would be too long."""
         refused = [part for part in reading.parts if part.rows is None and part.is_too_long]
+        for part in refused if len(reading.slices) >= _MOST_SLICES else []:
+            for peer in part.refused:
+                self._others.suspect(peer, now)
+            part.ask_again(now + _PAUSE)
+        refused = [part for part in refused if part.is_too_long]
         if refused:
-            reading.most = max(1, min(part.least_refused for part in refused) // 2)
+            least = min(part.least_refused for part in refused)
+            reading.most = min(reading.most, max(1, least // 2))
             self._divide(reading, refused, now)
 
-    def _divide(self, reading: _Reading, parts: Sequence[_Part], now: float) -> None:
+    def _divide(self, reading: Reading, parts: Sequence[Part], now: float) -> None:
         """Divide some parts anew, by shard and by the number of neurons to ask for at once.
 
         Answers to earlier calls are ignored.
@@ -276,21 +230,22 @@ class Reader:
             min(part.late, reading.end)
             for reading in self._readings.values()
             for part in reading.parts
-            if part.rows is None
+            if part.rows is None and part.has_begun
         ]
         if (due := self.disputes.next_tick(now)) is not None:
             times.append(due)
         return min(times, default=now + self._patience)
 
-    def _due(self, reading: _Reading, now: float) -> list[ReadAction]:
+    def _due(self, reading: Reading, now: float) -> list[ReadAction]:
         self._ask_for_less(reading, now)
+        reading.begin_slices()
         open_parts = [part for part in reading.parts if part.rows is None]
         if not open_parts or now >= reading.end:
             del self._readings[reading.number]
             return [_outcome(reading)]
-        asked: dict[Peer, list[_Part]] = {}
+        asked: dict[Peer, list[Part]] = {}
         for part in open_parts:
-            for peer in self._choices(part, now):
+            for peer in self._choices(part, now) if part.has_begun else ():
                 asked.setdefault(peer, []).append(part)
         calls: list[ReadAction] = []
         for peer, wanted in asked.items():
@@ -299,7 +254,7 @@ class Reader:
             calls += self._due(reading, now)
         return calls
 
-    def _choices(self, part: _Part, now: float) -> list[Peer]:
+    def _choices(self, part: Part, now: float) -> list[Peer]:
         """Return the peers to ask next for a part of a question.
 
         That is one more if a peer is late, and as many as a vote needs.
@@ -313,7 +268,7 @@ class Reader:
             chosen.append(peer)
         return chosen
 
-    def _choice(self, part: _Part, now: float) -> Peer | None:
+    def _choice(self, part: Part, now: float) -> Peer | None:
         """Return the peer to ask next for a part of a question; None if all have been asked.
 
         It also sets the time at which to ask another peer, or all peers again.
@@ -324,10 +279,9 @@ class Reader:
         left = [peer for peer in known if peer not in part.tried and peer not in part.asked]
         left = [peer for peer in left if not self._voters.liar_backoff.holds(peer, now)]
         if not left:
-            part.is_too_long = bool(part.refused) and not part.asked
-            part.tried.clear()
-            part.heard.clear()
-            part.late = now + _PAUSE
+            is_too_long = bool(part.refused) and not part.asked
+            part.ask_again(now + _PAUSE)
+            part.is_too_long = is_too_long
             return None
         ranks = {peer: self._rank(peer, ready, owners, now) for peer in left}
         first = min(ranks.values())
@@ -344,21 +298,20 @@ class Reader:
         in_doubt = not self._others.not_suspected(peer, now)
         return in_doubt, peer not in ready, peer not in owners
 
-    def _call(self, peer: Peer, parts: list[_Part], now: float) -> Call:
+    def _call(self, peer: Peer, parts: list[Part], now: float) -> Call:
         for part in parts:
             part.asked.add(peer)
         neurons = [neuron for part in parts for neuron in part.neurons]
         then, known = partial(self._on_answer, peer, parts), parts[0].known
         return self._calls.ask(peer, neurons, then, now, known, parts[0].within)
 
-    def _on_answer(self, peer: Peer, parts: list[_Part], told: RowAnswer, now: float) -> None:
-        news = list[_Part]()
+    def _on_answer(self, peer: Peer, parts: list[Part], told: RowAnswer, now: float) -> None:
+        news = list[Part]()
         for part in parts:
             part.asked.discard(peer)
             rows = told.of(part.neurons)
             if told.too_long:
-                part.refused.append(told.too_long)
-                part.is_too_long = len(part.refused) >= _ENOUGH_SAY_SO
+                part.is_refused(peer, told.too_long)
             if part.ballot is not None:
                 self._vote(part, part.ballot, peer, told, now)
             elif rows is None:
@@ -371,14 +324,14 @@ class Reader:
 
     # Rows that are put to a vote.
 
-    def _put_to_the_vote(self, part: _Part, now: float) -> None:
+    def _put_to_the_vote(self, part: Part, now: float) -> None:
         voters = self._voters.voters(part.shard, now)
         doubted = [peer for peer in voters if not self._others.not_suspected(peer, now)]
         serving = self._others.ready(part.shard, now)
         serving = [peer for peer in serving if not self._voters.liar_backoff.holds(peer, now)]
         part.ballot = Ballot(voters, doubted, self._voters.replicas(now), serving)
 
-    def _vote(self, part: _Part, ballot: Ballot, peer: Peer, told: RowAnswer, now: float) -> None:
+    def _vote(self, part: Part, ballot: Ballot, peer: Peer, told: RowAnswer, now: float) -> None:
         rows = told.of(part.neurons)
         if rows is not None:
             ballot.heard(peer, rows)
@@ -405,7 +358,7 @@ class Reader:
 
     # Rows that are sampled.
 
-    def _compare(self, peer: Peer, parts: list[_Part], told: RowAnswer, now: float) -> None:
+    def _compare(self, peer: Peer, parts: list[Part], told: RowAnswer, now: float) -> None:
         """Ask a second peer for a sample of the rows that a peer returned."""
         checks: dict[Peer, list[_Check]] = {}
         for part in parts:
@@ -438,11 +391,12 @@ class Reader:
                 self._dispute(check.neurons, where, said, now)
 
 
-def _in_turns(parts: list[_Part], most: int) -> Iterator[list[_Part]]:
+def _in_turns(parts: list[Part], most: int) -> Iterator[list[Part]]:
     """Group the parts of a question into batches of at most `most` neurons."""
-    some, size = list[_Part](), 0
+    some, size = list[Part](), 0
     for part in parts:
-        if some and size + len(part.neurons) > most:
+        is_alone = part.within.halvings or (some and some[-1].within.halvings)
+        if some and (is_alone or size + len(part.neurons) > most):
             yield some
             some, size = [], 0
         some.append(part)
@@ -450,7 +404,7 @@ def _in_turns(parts: list[_Part], most: int) -> Iterator[list[_Part]]:
     yield some
 
 
-def _outcome(reading: _Reading) -> Answered:
+def _outcome(reading: Reading) -> Answered:
     missing = sorted({part.shard for part in reading.parts if part.rows is None})
     if missing:
         untold = [part.ballot for part in reading.parts if part.rows is None]

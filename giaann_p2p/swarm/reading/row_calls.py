@@ -112,8 +112,7 @@ class RowCalls:
         features = np.array([neuron.feature for neuron in order], "<u8").tobytes()
         self.loads.began(peer, now)
         layout = self._others.rules.layout
-        may_be_long = within.halvings < MOST_HALVINGS
-        asked = _Asked(peer, frozenset(order), marked, then, now, layout, may_be_long)
+        asked = _Asked(peer, frozenset(order), marked, then, now, layout, within)
         number = self._pending_calls.number(partial(self._on_answer, asked))
         read: Message = Read(concepts, features, marked.marks, marked.salt)
         if within.halvings:
@@ -151,10 +150,18 @@ class RowCalls:
         found = decode(data, of_answer(self._limits, len(data)))
         if not found.neurons <= asked.neurons:
             raise MessageError("the answer contains rows that were not requested")
+        if asked.within.halvings:
+            _check_slice(found, asked)
         same = confirmed(answer.same, asked.marked)
         if not same.keys().isdisjoint(found.neurons):
             raise MessageError("the answer both contains and confirms a row")
         return RowAnswer(found, moved, same)
+
+
+def _check_slice(found: SheafRows | PlainRows, asked: "_Asked") -> None:
+    for row in found.read(Question(list(asked.neurons))):
+        if row and not asked.within.has(row.target_concept, row.target_feature).all():
+            raise MessageError("the answer contains targets that are not in the slice")
 
 
 class _Asked(NamedTuple):
@@ -167,5 +174,10 @@ class _Asked(NamedTuple):
     since: float
     layout: Layout
     """The layout in which the call, and so its answer, counts shards."""
-    may_be_long: bool
-    """Whether less could be asked for at once."""
+    within: RowSlice
+    """The slice of the only neuron's row that was asked for, or everything."""
+
+    @property
+    def may_be_long(self) -> bool:
+        """Whether less could be asked for at once."""
+        return self.within.halvings < MOST_HALVINGS

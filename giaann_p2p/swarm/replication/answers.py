@@ -84,6 +84,8 @@ _MOST_SENT = 1 << 20
 and a few tenths of a second."""
 _MOST_ROWS = MOST_BYTES - (1 << 16)
 """Maximum bytes of the rows of one answer."""
+_FINE = 4
+"""How often a row may be halved whatever its length; each slice takes the time to read the row."""
 _TOO_LONG = Refusal(f"{TOO_LONG}: these rows do not fit into one answer; ask for less at once")
 _NUMBER = 8  # length of an encoded concept or feature, in bytes
 
@@ -215,8 +217,11 @@ class Answers:
 
         Shards without a replica here are named as the question counts them.
         """
-        if self._store.connections_of(concept, feature) >> within.halvings > _MOST_SENT:
+        connections = self._store.connections_of(concept, feature)
+        if connections >> within.halvings > _MOST_SENT:
             return _TOO_LONG
+        if within.halvings > _FINE and connections >> within.halvings < _MOST_SENT >> _FINE:
+            raise UsageError("this slice is far smaller than an answer may be: ask for more")
         found = self._found(concept, feature, asked, within)
         return _TOO_LONG if len(found.parcel) > _MOST_ROWS else found
 

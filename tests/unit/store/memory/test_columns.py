@@ -12,6 +12,8 @@ import pytest
 from giaann_p2p.model.delta import Delta, total
 from giaann_p2p.model.digest import digest
 from giaann_p2p.model.learn import learn
+from giaann_p2p.model.row_slice import EVERYTHING, RowSlice
+from giaann_p2p.model.row_slice import whole as joined
 from giaann_p2p.model.rows import DeltaRows, Neuron, Question, Row
 from giaann_p2p.store.codec.parcel import Limits
 from giaann_p2p.store.codec.sheaf import SheafRows, decode, encode
@@ -63,10 +65,12 @@ def whole(columns: Columns) -> Delta:
     return content(known, columns.neurons, columns.places, columns.names)
 
 
-def read_at_once(columns: Columns, neurons: list[Neuron]) -> SheafRows:
+def read_at_once(
+    columns: Columns, neurons: list[Neuron], within: RowSlice = EVERYTHING
+) -> SheafRows:
     """Read many rows, and bring them to where they were asked for."""
     named = np.array([*neurons], np.uint64).reshape(-1, 2)
-    data = encode(columns.rows(named[:, 0], named[:, 1]), SMALL.branches, SMALL.segments)
+    data = encode(columns.rows(named[:, 0], named[:, 1], within), SMALL.branches, SMALL.segments)
     return decode(data, Limits(SMALL.branches, SMALL.segments, 10_000, 100_000))
 
 
@@ -89,6 +93,27 @@ def assert_row(row: Row | None, expected: Row | None) -> None:
                 assert found.tolist() == value.tolist(), name
             else:
                 assert found == value, name
+
+
+@pytest.mark.usefixtures("eager")
+@pytest.mark.parametrize("halvings", [1, 3])
+def test_the_slices_of_rows_merged_or_not_are_the_rows(columns: Columns, halvings: int) -> None:
+    for at, delta in enumerate(deltas()):
+        columns.add(delta, ALL)
+        if at == 10:
+            columns.merge_all()
+    everything = total(list(deltas()))
+    named = zip(everything.concept.tolist(), everything.feature.tolist(), strict=True)
+    neurons = [Neuron(*one) for one in named]
+    slices = [EVERYTHING]
+    for _ in range(halvings):
+        slices = [half for one in slices for half in one.halves]
+    found = [read_at_once(columns, neurons, one).read(Question(neurons)) for one in slices]
+    rows = read_at_once(columns, neurons).read(Question(neurons))
+    for some, row in zip(zip(*found, strict=True), rows, strict=True):
+        assert_row(joined(some), row)
+        for one, part in zip(slices, some, strict=True):
+            assert part is None or one.has(part.target_concept, part.target_feature).all()
 
 
 @pytest.mark.usefixtures("eager")

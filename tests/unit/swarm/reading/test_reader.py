@@ -39,6 +39,7 @@ from tests.helpers_swarm import (
     shards,
     store,
 )
+from tests.unit.store.memory.test_columns import assert_row
 
 CHUNKS = range(4)
 STORE = store(chunks=CHUNKS)
@@ -96,8 +97,7 @@ def assert_rows(found: list[Row | None] | None, neurons: list[Neuron]) -> None:
     for row, wanted in zip(found, known.read(Question(neurons)), strict=True):
         assert (row is None) == (wanted is None)
         if row is not None and wanted is not None:
-            assert (row.neuron, row.name, row.count) == (wanted.neuron, wanted.name, wanted.count)
-            assert sorted(row.strength.tolist()) == sorted(wanted.strength.tolist())
+            assert_row(row, wanted)
 
 
 def test_rows_come_in_the_order_of_the_question() -> None:

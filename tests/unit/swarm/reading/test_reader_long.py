@@ -4,8 +4,8 @@ from collections import Counter
 
 import pytest
 
-from giaann_p2p.model.row_slice import MOST_HALVINGS
 from giaann_p2p.model.rows import Neuron
+from giaann_p2p.swarm.reading import row_calls
 from giaann_p2p.swarm.reading.reader import Reader
 from giaann_p2p.swarm.reading.row_vote import Verify
 from giaann_p2p.swarm.replication import answers
@@ -14,9 +14,10 @@ from giaann_p2p.swarm.wire.message import Message
 from giaann_p2p.swarm.wire.messages import TOO_LONG, Refusal
 from giaann_p2p.swarm.wire.replica import ReplicaState
 from giaann_p2p.swarm.wire.row_messages import Read, ReadSlice
-from tests.helpers_swarm import LIMITS, NOW, A, B, C, sent, store
+from tests.helpers_swarm import LAYOUT, LIMITS, NOW, SHARDS, A, B, C, sent, store
 from tests.unit.swarm.reading.test_reader import (
     CHUNKS,
+    HOME,
     NEURONS,
     SAME,
     STORE,
@@ -167,18 +168,92 @@ def test_while_an_answer_is_on_its_way_less_is_not_asked_for() -> None:
     assert_rows(one.rows, SAME)
 
 
-def test_who_says_so_of_the_smallest_slice_is_suspected_and_the_read_ends() -> None:
+def test_who_says_so_of_each_slice_is_suspected_and_costs_the_reader_little() -> None:
+    one = Reading(A)
+    one.read(SAME[:2])
+    now, most, answers = NOW, 0, 0
+    while not one.told:
+        most = max(most, len(one.calls))
+        if one.calls:
+            one.answer(TOO_MUCH, now)
+            answers += 1
+        else:
+            now = one.reader.next_tick(now)
+            one.do(one.reader.tick(now))
+    assert one.rows is None
+    assert set(one.around.suspected) == {A}
+    assert most <= 4
+    assert answers < 1000
+
+
+def test_the_smallest_slice_is_not_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(row_calls, "MOST_HALVINGS", 2)
     one = Reading(A)
     one.read(SAME[:1])
-    for _ in range(MOST_HALVINGS):
-        one.calls = one.calls[:1]  # the others are on their way
+    for _ in range(3):
         one.answer(TOO_MUCH)
     assert one.around.suspected == []
-    one.calls = one.calls[:1]
     one.answer(TOO_MUCH)
     assert one.around.suspected == [A]
-    one.do(one.reader.tick(NOW + 16))
-    assert one.rows is None
+    halvings = [call.message.halvings for call in one.calls if isinstance(call.message, ReadSlice)]
+    assert max(halvings) == 2
+
+
+def test_slices_are_asked_for_one_by_one_whatever_others_refuse(short: Answers) -> None:
+    """One call has one slice, even if two of them are late at the same time."""
+    one = Reading()
+    long = max(SAME, key=lambda neuron: connections(STORE, neuron))
+    others = [neuron for neuron in NEURONS if LAYOUT.shard_of(*neuron) != HOME][:4]
+    one.around.ready_at = {n: [A, B] if n == HOME else [C] for n in range(SHARDS)}
+    one.read([long, *others])
+    for peer in (A, B):
+        at = one.asked.index(peer)
+        one.answer(TOO_MUCH, at=at)
+    for _ in range(one.asked.count(C)):
+        one.answer(TOO_MUCH, at=one.asked.index(C))
+    one.do(one.reader.tick(NOW + 1.9))  # all slices are late, and asked of another peer
+    assert Counter(one.asked)[A] == Counter(one.asked)[B] == 2
+    served(one, short)
+    assert_rows(one.rows, [long, *others])
+
+
+@pytest.mark.parametrize("lie", ["the other half", "everything"])
+def test_an_answer_with_targets_of_another_slice_does_not_count(
+    lie: str, short: Answers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = Reading(A, B)
+    long = max(NEURONS, key=lambda neuron: connections(STORE, neuron))
+    one.read([long])
+    one.answer(TOO_MUCH)
+    one.answer(TOO_MUCH)
+    first = one.calls[0]
+    asked = first.message
+    assert isinstance(asked, ReadSlice)
+    question: Message = ReadSlice(asked.concept, asked.feature, 1, 1 - asked.number)
+    if lie == "everything":
+        question = Read(asked.concept, asked.feature)
+    with monkeypatch.context() as patched:
+        patched.setattr(answers, "_MOST_SENT", 1 << 20)
+        one.answer(sent(short.to(question)))
+    assert one.around.suspected == [first.peer]
+    served(one, short)
+    assert_rows(one.rows, [long])
+
+
+def test_two_peers_must_say_so_of_the_same_call() -> None:
+    """Or one peer could have a row cut that was among others in the call to another one."""
+    one = Reading()
+    one.around.ready_at = {n: [A, B, C] if n == HOME else [A] for n in range(SHARDS)}
+    others = [neuron for neuron in NEURONS if LAYOUT.shard_of(*neuron) != HOME][:4]
+    for peer, seconds in ((A, 0.01), (B, 0.5), (C, 0.5)):
+        one.reader.latencies.took(peer, seconds, NOW)
+    one.read([SAME[0], *others])
+    assert one.asked == [A]
+    one.answer(TOO_MUCH)
+    second, third = (B, C) if B in one.asked else (C, B)
+    one.answer(TOO_MUCH, at=one.asked.index(second))
+    (call,) = [call for call in one.calls if call.peer == third]
+    assert asked_at_once(call) == 1
 
 
 def test_slices_are_found_where_shards_are_doubled_meanwhile(short: Answers) -> None:
