@@ -26,7 +26,6 @@ from giaann_p2p.node.members.member import Member
 from giaann_p2p.node.members.standing_file import StandingFile
 from giaann_p2p.node.throughput import Throughput
 from giaann_p2p.node.training.learner import Cutting, Made, Task, skips_of
-from giaann_p2p.store.layout import Layout
 from giaann_p2p.store.seal import from_bytes
 from giaann_p2p.swarm.members.last_served import LastServed
 from giaann_p2p.swarm.members.standing import Standing
@@ -195,11 +194,8 @@ class ComputeNode:
     def _ordered(self, peer: Peer, order: Learn) -> Message:
         if not self.lookout.whole.is_set():
             return Refusal(_BEGINNING)
-        rules = self.gate.rules()
-        if order.doublings > rules.layout.doublings:
+        if order.doublings > self.gate.rules().layout.doublings:
             return EditionIs(self.gate.editions.to_bytes())  # the client sends the newer one
-        if not rules.takes_seal_of(order.doublings):
-            return Refusal(_too_old(order, rules.layout))
         if too_long := [text for text in order.sentences if len(text) > self._longest]:
             return Refusal(
                 f"sentences: one has {len(too_long[0]):,} characters; "
@@ -309,11 +305,3 @@ class ComputeNode:
             self._log.info(
                 "%s: %d chunks learned so far, %d sentences", told, done.chunks, done.sentences
             )
-
-
-def _too_old(order: Learn, present: Layout) -> str:
-    before = present.doubled(order.doublings)
-    return (
-        f"the order is for a swarm of {before.shards:,} shards, but this one has "
-        f"{present.shards:,} now; order the chunk by the newest edition"
-    )

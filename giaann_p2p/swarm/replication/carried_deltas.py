@@ -132,7 +132,7 @@ class CarriedDeltas:
 
         `stands`: whether the sender has standing. MessageError or DamagedError if it is refused.
         """
-        self._checks.check_push(sender, carry.seal)
+        self._checks.check_sender(sender, carry.seal)
         new, half = CarriedDelta(carry, self._checks, now), self._of[stands]
         if new.size > self._each:
             raise MessageError(f"{new.size:,} bytes in memory are too much for one carried delta")

@@ -60,20 +60,11 @@ class DeltaChecks(NamedTuple):
         if strongest(update.delta) > most_units(self.spec, sentences := self.rules().chunk):
             raise MessageError(f"parcel: a chunk of {sentences} sentences cannot add so much")
 
-    def check_push(self, sender: Peer, seal: Seal) -> None:
-        """Raise MessageError unless `sender` may push a delta with this seal.
+    def check_sender(self, sender: Peer, seal: Seal) -> None:
+        """Raise MessageError unless `sender`, which pushes a delta, is one of the delta's authors.
 
-        It must be one of the delta's authors. Otherwise one peer could push under any number of
-        names, each with a push budget of its own. And the seal must not be too many doublings
-        behind. Deltas that are fetched from another owner may be, because they count already.
+        Otherwise one peer could push under any number of names, each with a push budget of its own.
         """
-        rules = self.rules()
-        if seal.shape and not rules.takes_seal_of(seal.doublings):
-            made_in = rules.layout.doubled(seal.doublings)
-            raise MessageError(
-                f"seal: it is of {made_in.shards:,} shards, but the swarm has {rules.shards:,} now;"
-                " the chunk has to be learned and sealed again"
-            )
         if self.members is not None and sender not in authors_of(seal):
             raise MessageError(
                 f"seal: {name_of(sender)} has not signed the delta that it pushes; only an author"

@@ -85,7 +85,7 @@ class Pushes:
             here = self._taking(shards, now)
             if not len(here):
                 return [Reply(ticket, self._pushed(here))]
-            self._checks.check_push(sender, _seal_of(question))
+            self._checks.check_sender(sender, _seal_of(question))
             sets = {id(one): one for one in self._held.sets(here.tolist()).values()}
             _check_room_for(question.job, sets.values())
             if isinstance(question, PushFrom):
@@ -149,7 +149,7 @@ class Pushes:
             if len(shards_of(came)) < sum(len(update.shards) for update in came):
                 raise MessageError("the courier sent rows of a shard twice")
             for update in came:
-                self._checks.check_push(sender, update.seal)
+                self._checks.check_sender(sender, update.seal)
         except (MessageError, DamagedError):
             came = []
         taken = [(update, self._taking(update.shards, now)) for update in came]

@@ -83,7 +83,7 @@ class Coordinator:
         self._doublings: dict[int, int] = {}
         """For each chunk in work, the number of doublings of the layout in which it is sealed. It
         is fixed when the chunk is first leased, because all peers that learn the chunk must produce
-        the same seal. If that is too long ago, the chunk begins anew."""
+        the same seal."""
         self._accepted: dict[int, set[Peer]] = {}
         """The peers that accepted an order to learn each chunk in work."""
         self._done: dict[Peer, BitMap] = {}
@@ -222,13 +222,7 @@ class Coordinator:
 
     def _learn(self, peer: Peer, chunk: int) -> Call:
         self._left.get(peer, set()).discard(chunk)
-        rules = self._rules()
-        doublings = self._doublings.setdefault(chunk, rules.layout.doublings)
-        if not rules.takes_seal_of(doublings):
-            doublings = self._doublings[chunk] = rules.layout.doublings
-            self._accepted.pop(chunk, None)
-            self._agreement.reopen(chunk)
-            self._schedule.reopen(chunk)
+        doublings = self._doublings.setdefault(chunk, self._rules().layout.doublings)
         question = learn_order(self.job, chunk, self._sentences(chunk), doublings)
         return Call(self._calls.number(partial(self._taken, peer, chunk)), peer, question, _TIMEOUT)
 

@@ -84,10 +84,6 @@ class DeltaAgreement:
         for words in self._said.values():
             words.pop(peer, None)
 
-    def reopen(self, chunk: int) -> None:
-        """Discard all votes on a chunk, because it is to be sealed in another layout."""
-        self._said.pop(chunk, None)
-
     def close(self, chunk: int) -> None:
         """Close the vote on a committed chunk.
 

@@ -188,11 +188,6 @@ class Schedule:
         self._workers.hear(worker, now)
         return [*actions, *self._hand_out(now)]
 
-    def reopen(self, chunk: int) -> None:
-        """Let any worker learn a chunk again, because its results so far no longer count."""
-        if chunk in self._past:
-            self._past[chunk].vouched.clear()
-
     def has(self, worker: bytes, chunk: int) -> bool:
         """Return whether a worker has a lease of a chunk."""
         return self._leases.of(worker, chunk) is not None

@@ -228,20 +228,6 @@ class Worker:
         del self._on_its_way[task]
         self._writer.give_up(job, chunk)
 
-    def _drop_outdated(self) -> list[Action]:
-        """Drop the chunks that no holder takes any more, because their seals are too old.
-
-        A coordinator that still wants one has it learned again, for the shards that there are then.
-        """
-        old = {
-            task: in_work
-            for task, in_work in self._on_its_way.items()
-            if not self._writer.rules.takes_seal_of(in_work.doublings)
-        }
-        for task in old:
-            self._drop(task)
-        return [Stop(*task) for task, in_work in old.items() if in_work.learned is None]
-
     def computed(self, job: bytes, chunk: int, outcome: Lesson | str, now: float) -> list[Action]:
         """Report a chunk's outcome to its coordinators: the result, or why learning failed."""
         in_work = self._on_its_way.get((job, chunk))
@@ -281,7 +267,7 @@ class Worker:
 
     def tick(self, now: float) -> list[Action]:
         """Send the pushes and heartbeats that are due."""
-        actions = self._drop_outdated() + self._pushed(self._writer.tick(now), now)
+        actions = self._pushed(self._writer.tick(now), now)
         for key, orders in list(self._orders.items()):
             if now - orders.heard > _PATIENCE:
                 actions += self._given_up(key, orders)

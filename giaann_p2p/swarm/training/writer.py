@@ -50,7 +50,6 @@ from giaann_p2p.swarm.training.uplink import Sending, Uplink
 from giaann_p2p.swarm.wire.actions import Call
 from giaann_p2p.swarm.wire.identity import Peer
 from giaann_p2p.swarm.wire.limits import MOST_CARRIED, carried_size
-from giaann_p2p.swarm.wire.manifest import Rules
 from giaann_p2p.swarm.wire.message import Message
 from giaann_p2p.swarm.wire.messages import (
     MOST_BYTES,
@@ -115,13 +114,8 @@ class Writer:
         return len(self._chunks)
 
     @property
-    def rules(self) -> Rules:
-        """The swarm's rules by the newest edition that this peer knows."""
-        return self._others.rules
-
-    @property
     def _shards(self) -> int:
-        return self.rules.shards
+        return self._others.rules.shards
 
     def push(
         self, job: bytes, chunk: int, cut: Cut, seal: Sealing, now: float, shards: int = 0
@@ -133,7 +127,7 @@ class Writer:
         self._follow(now)
         if (job, chunk) in self._chunks:
             return []
-        quorum = self.rules.quorum
+        quorum = self._others.rules.quorum
         new = PushedChunk(job, chunk, cut, seal, shards or self._shards, quorum)
         if new.shards != self._shards:  # it was made under an earlier edition
             new = new.doubled(self._shards, quorum)
@@ -178,7 +172,7 @@ class Writer:
         Couriers have then forgotten their rows (see `CarriedDeltas`), so new ones are chosen.
         """
         for chunk in [one for one in self._chunks.values() if one.shards != self._shards]:
-            self._plan(chunk.doubled(self._shards, self.rules.quorum), now)
+            self._plan(chunk.doubled(self._shards, self._others.rules.quorum), now)
 
     def tick(self, now: float) -> list[WriteAction]:
         """Return the pushes that are due, and the chunks committed; call this every second."""

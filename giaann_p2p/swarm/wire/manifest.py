@@ -30,10 +30,6 @@ MOST_BYTES = 4096
 MOST_REPLICAS = 64
 MOST_REDUNDANCY = 8
 """Maximum number of compute peers that a swarm may require to agree on a delta."""
-MOST_BEHIND = 2
-"""Maximum number of doublings of the shards since a pushed delta was sealed: as many as one edition
-brings. A holder gets its rows together with those of all shards that were one shard at the sealing,
-so each further doubling makes the push of the same rows larger."""
 _MOST_NAME = 64
 _KIND = "manifest"
 _OTHER_RELEASE = "install the release of giaann-p2p that the swarm was made with"
@@ -82,10 +78,6 @@ class Rules(NamedTuple):
     def layout(self) -> Layout:
         """The layout now: the manifest's, with the number of shards of the edition."""
         return _layout(self.first_shards, self.shards, self.blocks, self.sizes[0])
-
-    def takes_seal_of(self, doublings: int) -> bool:
-        """Return whether a delta may be pushed now that was sealed after so many doublings."""
-        return self.layout.doublings <= doublings + MOST_BEHIND
 
     @property
     def chunk(self) -> int:

@@ -129,27 +129,6 @@ def test_a_chunk_is_sealed_in_the_layout_of_its_order(doublings: int) -> None:
     play(story)
 
 
-@pytest.mark.parametrize("doublings", [0, 1])
-def test_an_order_for_far_fewer_shards_than_there_are_is_refused(doublings: int) -> None:
-    async def story(town: Town) -> None:
-        shop, leader = await founded(town)
-        order = learn_order(JOB, 7, TEXT, doublings)
-        shop.node.gate.learn_edition(edition(doublings + 2))
-        assert await leader.ask(order) == LearnAck()
-        shop.node.gate.learn_edition(edition(doublings + 3))
-        answer = await leader.ask(order)
-        assert isinstance(answer, Refusal)
-        before, now = LAYOUT.shards << doublings, LAYOUT.shards << doublings + 3
-        assert answer.reason == (
-            f"the order is for a swarm of {before} shards, but this one has {now} now; order the"
-            " chunk by the newest edition"
-        )
-        await leader.visitor.close()
-        await shop.end()
-
-    play(story)
-
-
 def test_who_knows_too_few_shards_for_an_order_is_sent_the_edition() -> None:
     async def story(town: Town) -> None:
         shop, leader = await founded(town)

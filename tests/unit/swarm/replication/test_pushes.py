@@ -2,22 +2,18 @@
 
 import pytest
 
-from giaann_p2p.store.store import Store
 from giaann_p2p.swarm.replication import pushes as module
 from giaann_p2p.swarm.replication.answers import Answers
 from giaann_p2p.swarm.replication.carried_deltas import CarriedDeltas
 from giaann_p2p.swarm.replication.delta_checks import DeltaChecks
 from giaann_p2p.swarm.wire.actions import Apply, Call, Reply
 from giaann_p2p.swarm.wire.identity import Identity
-from giaann_p2p.swarm.wire.manifest import Rules
 from giaann_p2p.swarm.wire.message import Message
 from giaann_p2p.swarm.wire.messages import (
-    Carried,
     Carry,
     FetchCarried,
     Fetched,
     Piece,
-    Push,
     Pushed,
     PushFrom,
     Refusal,
@@ -28,7 +24,6 @@ from giaann_p2p.swarm.wire.voucher import Notary, sealing, vouched
 from tests.helpers_swarm import (
     AUTHORS,
     JOB,
-    LAYOUT,
     LESSONS,
     MESSAGES,
     NOW,
@@ -244,40 +239,3 @@ def test_rows_that_come_twice_are_refused() -> None:
     side = side_of()
     fetched(side, ALL, ALL[1:])
     assert isinstance(told(side), Refusal)
-
-
-def old_side(doublings: int) -> Side:
-    """Return peer A with all shards, whose number has been doubled so often."""
-    count = SHARDS << doublings
-    rules = Rules(count, founding_shards=SHARDS)
-    held = Store.in_memory(SPEC, LAYOUT.doubled(doublings), retain=True)
-    held.hold(range(count))
-    checks = TERMS._replace(rules=lambda: rules)
-    return Side(A, Around(A, B, C), held, rules=rules, delta_checks=checks)
-
-
-@pytest.mark.parametrize(("doublings", "is_taken"), [(2, True), (3, False)])
-def test_a_delta_that_was_sealed_too_many_doublings_ago_is_refused(
-    doublings: int, is_taken: bool
-) -> None:
-    side, some = old_side(doublings), shards(*ALL)
-    every = packed(shards(*range(SHARDS << doublings)), SHARDS << doublings)
-    parcel, seal = LESSONS.parcel(1, some), sealed(JOB, 1)(some)
-    side.do(side.core.asked(7, D, Push(JOB, 1, every, parcel, seal), NOW), NOW)
-    answers = [told(side), side.core.carry(D, Carry(JOB, 1, every, parcel, seal), NOW)]
-    if is_taken:
-        assert answers == [Pushed(every), Carried()]
-        return
-    for answer in answers:
-        assert isinstance(answer, Refusal)
-        assert answer.reason == (
-            "seal: it is of 4 shards, but the swarm has 32 now; the chunk has to be learned and"
-            " sealed again"
-        )
-    side.done.clear()
-    words = sealed(JOB, 1)(some).words
-    ask(side, PushFrom(JOB, 1, every, B, words))
-    (call,) = side.calls
-    side.answer(call, Fetched([Piece(JOB, 1, every, parcel, seal)], applied().to_bytes()), NOW)
-    assert isinstance(told(side), Refusal)
-    assert not any(side.store.sets(range(SHARDS << doublings)).values())

@@ -233,51 +233,6 @@ def test_all_that_learn_a_chunk_seal_it_in_the_layout_of_the_first_order() -> No
     assert one.liars == []
 
 
-def test_a_chunk_whose_seal_would_be_too_old_is_learned_again_by_all() -> None:
-    """Also by those that have learned it already, as their results cannot count any more."""
-    one = Leading(1, redundancy=2)
-    one.seen({P[0]: 1})
-    one.accept()
-    assert one.came(0, root=FALSE) == ([], [])
-    one.rules = Rules(8 * SHARDS, founding_shards=SHARDS)
-    assert one.seen({P[0]: 1, P[1]: 1}, NOW + 3) == [(P[1], 0)]
-    one.accept()
-    assert one.came(1, now=NOW + 4) == ([], [(P[0], 0)])
-    one.accept()
-    assert one.came(0, now=NOW + 5)[0] == [0]
-    text = sentences(0)
-    assert one.orders == [Learn(JOB, 0, text), *2 * [LearnIn(JOB, 0, text, 3)]]
-    assert one.liars == []
-
-
-def test_nobody_has_lied_who_learned_a_chunk_before_it_began_anew() -> None:
-    one = Leading(1, redundancy=2)
-    one.seen({P[0]: 1})
-    one.accept()
-    one.came(0, root=FALSE)
-    one.rules = Rules(8 * SHARDS, founding_shards=SHARDS)
-    assert one.seen({P[0]: 0, P[1]: 1, P[2]: 1}, NOW + 3) == [(P[1], 0)]
-    one.accept()
-    assert one.came(1, now=NOW + 4) == ([], [(P[2], 0)])
-    one.accept()
-    assert one.came(2, now=NOW + 5)[0] == [0]
-    assert one.liars == []
-
-
-def test_a_result_of_a_chunk_that_began_anew_is_not_compared_with_those_before() -> None:
-    one = Leading(1)
-    one.seen({P[0]: 1})
-    one.accept()
-    one.rules = Rules(8 * SHARDS, founding_shards=SHARDS)
-    assert one.do(one.coordinator.lost(P[0], NOW + 1)) == []
-    assert one.do(one.coordinator.announced(P[0], NOW + 2)) == [(P[0], 0)]
-    assert one.came(0, now=NOW + 3)[0] == []  # what it was ordered to before
-    assert one.seen({P[0]: 0, P[1]: 1}, NOW + 4) == [(P[1], 0)]
-    one.accept()
-    assert one.came(1, root=FALSE, now=NOW + 5)[0] == [0]
-    assert one.liars == []
-
-
 def test_a_result_that_an_earlier_coordinator_ordered_is_not_compared() -> None:
     """It may be sealed in a layout of before, so that others come to different results."""
     one = Leading(1, redundancy=2)

@@ -286,40 +286,6 @@ def test_a_chunk_that_was_learned_long_ago_is_learned_again_in_another_layout() 
     assert len(one.of(D)) == 1
 
 
-@pytest.mark.parametrize("is_learned", [False, True])
-def test_a_chunk_whose_seal_is_too_old_is_dropped(is_learned: bool) -> None:
-    """No holder takes it any more; whoever wants it has it learned again."""
-    one = Working()
-    one.brings = False
-    around = one.worker._writer._others
-    assert isinstance(around, Around)
-    learn_in(one, 1)
-    if is_learned:
-        one.computed(1)
-    around.rules = Rules(8 * SHARDS, founding_shards=SHARDS)
-    one.tick(NOW + 1)
-    assert one.worker.busy == 1
-    around.rules = Rules(16 * SHARDS, founding_shards=SHARDS)
-    one.tick(NOW + 2)
-    assert one.worker.busy == 0
-    assert one.stopped == ([] if is_learned else [(JOB, 1)])
-    assert learn_in(one, 4, D, NOW + 3) == LearnAck()
-    assert one.learning == [(JOB, 1), (JOB, 1)]
-
-
-def test_a_chunk_whose_seal_is_too_old_is_pushed_no_more() -> None:
-    one = Working()
-    learn_in(one, 0)
-    one.computed(1)
-    around = one.worker._writer._others
-    assert isinstance(around, Around)
-    one.calls.clear()
-    around.rules = Rules(8 * SHARDS, founding_shards=SHARDS)
-    one.tick(NOW + 5)
-    assert [call.message for call in one.calls if isinstance(call.message, Push)] == []
-    assert len(one.worker._writer) == 0
-
-
 def test_a_census_counts_what_was_told_of_parents() -> None:
     one = Counting(A, B, C)
     one.tick()

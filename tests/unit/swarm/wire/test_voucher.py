@@ -243,8 +243,8 @@ def test_who_pushes_is_an_author() -> None:
     delta_checks = DeltaChecks(SPEC, lambda: RULES, anything, Listed())
     seal = sealing(by(*AUTHORS[:2]), TREE)(ALL)
     for author in AUTHORS[:2]:
-        delta_checks.check_push(author.peer, seal)
+        delta_checks.check_sender(author.peer, seal)
     with pytest.raises(MessageError, match="has not signed the delta that it pushes"):
-        delta_checks.check_push(AUTHORS[2].peer, seal)
+        delta_checks.check_sender(AUTHORS[2].peer, seal)
     with pytest.raises(MessageError, match="seal"):
-        delta_checks.check_push(AUTHORS[0].peer, Seal())
+        delta_checks.check_sender(AUTHORS[0].peer, Seal())
