@@ -113,7 +113,10 @@ Serve = Annotated[
     bool, typer.Option("--serve", help="Also serve it over HTTP, as `giaann serve` does.")
 ]
 Training = Annotated[
-    bool, typer.Option("--allow-training", help="With --serve: let who may ask also teach texts.")
+    bool, typer.Option("--allow-training", help="With --serve: let clients also teach texts.")
+]
+Capacity = Annotated[
+    str | None, typer.Option(metavar="SIZE", help="Memory of each storage peer. \\[default: 1GiB]")
 ]
 Grace = Annotated[
     float,
@@ -141,10 +144,7 @@ def up(
     reshard: Resharding = None,
     profile: Reads = None,
     column_segments: ColumnSegments = None,
-    capacity: Annotated[
-        str | None,
-        typer.Option(metavar="SIZE", help="Memory of each storage peer. \\[default: 1GiB]"),
-    ] = None,
+    capacity: Capacity = None,
     force: Annotated[
         bool, typer.Option("--force", help="Accept a capacity that exceeds this machine's memory.")
     ] = False,
