@@ -8,4 +8,4 @@ DONE, FAILED, WRONG_USAGE, NOTHING, LEFT_BEHIND, INTERRUPTED = 0, 1, 2, 3, 4, 13
 EXPLAINED = f"""Exit codes: {DONE} done; {FAILED} it failed, and standard error says why; \
 {WRONG_USAGE} wrong usage; {NOTHING} nothing was found; {LEFT_BEHIND} a peer left, and could not \
 hand over what it keeps; {INTERRUPTED} interrupted (Ctrl-C)."""
-"""What help texts say about them."""
+"""The paragraph about exit codes at the end of each help text."""

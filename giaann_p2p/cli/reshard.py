@@ -98,7 +98,7 @@ class _Reshard:
 
     @property
     def progress(self) -> str:
-        """What an interrupted run has done."""
+        """A sentence for an interrupted run: whether it has signed an edition."""
         if not self._is_signed:
             return "nothing was signed, and the swarm's rules are as before"
         return (

@@ -41,7 +41,7 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
     rate: float
     """Sentences or texts learned a second."""
     waiting: str = ""
-    """What the job waits for, and what to do about it; empty if it makes progress."""
+    """Why the job is stuck, and what to do about it; empty if it makes progress."""
 
 
 class Learned(msgspec.Struct, frozen=True, kw_only=True):

@@ -148,7 +148,7 @@ class Work(ABC):
 T = TypeVar("T")
 Answer = list[Row | None]
 Request = Question | Sequence[Work]
-"""What steps wait for: rows, or the end of some work, which is answered by an empty list."""
+"""A request of steps: for rows, or for work to be done, which is answered by an empty list."""
 Steps = Generator[Request, Answer, T]
 
 

@@ -12,7 +12,7 @@
    or more than a quarter of them fetch shards or have not divided theirs by the newest edition.
 5. A change must be wanted at `LOOKS` looks in a row, and comes `PAUSE` seconds after the last one.
 
-What peers announce may be false, and an edition cannot be taken back. So only peers with standing
+Announcements may be false, and an edition cannot be taken back. So only peers with standing
 count, each once. Each peer's own shards have a mean size, and the median of these counts, so that
 no minority can make it larger than the largest true one; and a quarter of the peers cannot stop a
 change. Shards that double for the number of peers end at less than twice `FEWEST` a peer.

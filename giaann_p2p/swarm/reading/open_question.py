@@ -55,7 +55,7 @@ class Part:
         """The number of neurons in the smallest call whose answer would be too long."""
         return min(self.refused.values())
 
-    def is_refused(self, peer: Peer, neurons: int) -> None:
+    def add_refusal(self, peer: Peer, neurons: int) -> None:
         """Record that a peer refused a call for so many neurons as too long."""
         if self.refused and neurons != self.least_refused:
             if neurons > self.least_refused:

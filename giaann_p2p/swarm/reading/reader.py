@@ -311,7 +311,7 @@ class Reader:
             part.asked.discard(peer)
             rows = told.of(part.neurons)
             if told.too_long:
-                part.is_refused(peer, told.too_long)
+                part.add_refusal(peer, told.too_long)
             if part.ballot is not None:
                 self._vote(part, part.ballot, peer, told, now)
             elif rows is None:

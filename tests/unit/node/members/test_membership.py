@@ -1,6 +1,9 @@
 """What makes a folder's peer a member, and who gives tokens."""
 
+import errno
 import fcntl
+import os
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -261,6 +264,37 @@ def test_a_folder_without_the_founders_key_keeps_editions_without_a_lock(
     (tmp_path / "founder.key").mkdir()
     with pytest.raises(DiskError, match=r"founder.key cannot be read: not a plain file"):
         member.keep_edition(edition)
+
+
+def test_who_may_not_read_the_founders_key_keeps_editions_without_a_lock(
+    boot: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    edition = TokenIssuer(boot).next_edition(shards=2 * TokenIssuer(boot).editions.rules.shards)
+    assert edition is not None
+
+    def refuse(path: Path) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied", str(path))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(membership, "open_plain", refuse)
+        Membership(boot).write_edition(edition.to_bytes())
+        Membership(boot).keep_edition(edition.to_bytes())
+    assert Membership(boot).edition() == edition.to_bytes()
+
+
+@pytest.mark.parametrize(
+    ("number", "is_told"), [(errno.EINVAL, False), (errno.ENOTSUP, False), (errno.EIO, True)]
+)
+def test_a_folder_that_cannot_be_synced_at_all_is_no_failure(
+    boot: Path, monkeypatch: pytest.MonkeyPatch, number: int, is_told: bool
+) -> None:
+    def refuse(files: small_file.DiskFiles) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(small_file.DiskFiles, "sync", refuse)
+    with pytest.raises(DiskError) if is_told else nullcontext():
+        small_file.write_whole(boot / "some", b"new")
+    assert (boot / "some").read_bytes() == b"new"
 
 
 def test_the_folder_and_a_running_peer_exchange_their_editions(boot: Path) -> None:

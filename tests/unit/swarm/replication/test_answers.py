@@ -185,6 +185,16 @@ def test_the_slices_of_a_row_are_the_row() -> None:
         assert_row(whole(found), row and replace(row, numbers=None))
 
 
+@pytest.mark.parametrize(("halvings", "is_refused"), [(4, False), (5, True), (16, True)])
+def test_slices_far_smaller_than_an_answer_may_be_are_refused(
+    halvings: int, is_refused: bool
+) -> None:
+    """Each takes the time to look through the whole row, and is no reason to ask for less."""
+    said = answering(store(chunks=[1])).to(read_slice(NEURONS[0], halvings, 0))
+    assert isinstance(said, Refusal if is_refused else Rows)
+    assert not (isinstance(said, Refusal) and said.is_too_long)
+
+
 def test_a_slice_of_a_row_that_is_not_served_here_is_not_told() -> None:
     home = LAYOUT.shard_of(*NEURONS[0])
     states = "".join("a" if shard == home else "r" for shard in range(SHARDS))
