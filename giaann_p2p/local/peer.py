@@ -93,8 +93,8 @@ class Peer:
 
     @property
     def is_starting(self) -> bool:
-        """Whether the peer was started and is not ready yet."""
-        return self.state in (ProcessState.STARTING, ProcessState.RUNNING)
+        """Whether the peer was started and has not reported its status yet."""
+        return self.state == ProcessState.STARTING
 
     def age(self, now: float) -> float:
         """Return the seconds since the peer was started."""

@@ -2,7 +2,7 @@
 
 Starting a peer costs seconds of processor time. If a hundred started at once, each would take
 minutes, and calls between them would time out. So they start in waves: one begins as soon as an
-earlier one is ready.
+earlier one takes part in the swarm. What it does from then on until it is ready is mostly waiting.
 """
 
 import os
@@ -13,7 +13,7 @@ from giaann_p2p.local.peer import Peer, ProcessState, View
 _AT_ONCE = max(8, 4 * (os.cpu_count() or 1))
 """Maximum number of peers that start at a time."""
 _OVERTAKEN = 30.0
-"""Seconds after which a peer that is not ready no longer keeps others from starting."""
+"""Seconds after which a peer that has not reported no longer keeps others from starting."""
 _STEPS = [ProcessState.WAITING, ProcessState.STARTING, ProcessState.RUNNING, ProcessState.READY]
 
 

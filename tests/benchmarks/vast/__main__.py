@@ -5,9 +5,9 @@
 
 The model is what the brain has learned, and copies of it (see `copies`). The storage peers start
 empty, so that each knows its shards; then they are killed, their stores are filled, and they come
-back. The swarm learns a text, answers prompts, loses a peer and gets it back, and answers again:
-the same tokens as from the stores opened in one process. A billion takes most of an hour, 10 GB of
-disk and 16 GB of memory.
+back. The swarm learns a text, answers prompts, loses a peer and gets it back, doubles its shards
+while it answers, and learns and answers again: the same tokens as from the stores opened in one
+process. A billion takes most of an hour, 10 GB of disk and 16 GB of memory.
 """
 
 import argparse
@@ -29,6 +29,7 @@ from tests.benchmarks.swarm.swarms import visiting
 from tests.benchmarks.vast.apart import answers
 from tests.benchmarks.vast.filling import fill
 from tests.benchmarks.vast.memory import memory
+from tests.e2e.commands import reshard
 
 PROMPTS = (
     "The government of the United",
@@ -44,7 +45,10 @@ PROMPTS = (
     "It is a matter of",
     "The water of the river",
 )
-TEXT = "".join(f"The captain of ship {number} sailed to the island.\n" for number in range(300))
+TEXT, ANOTHER = (
+    "".join(f"The captain of ship {number} sailed to {where}.\n" for number in range(300))
+    for where in ("the island", "a river")
+)
 MOST = 40
 _REPLICAS = 1
 _CAPACITY = "12GiB"
@@ -95,7 +99,7 @@ async def settled(swarm: LocalSwarm) -> None:
 
 def replicas(visiting: Session) -> list[int]:
     """Return how many peers have each shard ready."""
-    now, shards = visiting.lookout.time(), range(visiting.manifest.layout.shards)
+    now, shards = visiting.lookout.time(), range(visiting.gate.rules().shards)
     return [len(visiting.around.ready(shard, now)) for shard in shards]
 
 
@@ -123,32 +127,59 @@ def back(swarm: LocalSwarm, name: str) -> None:
 
 
 async def measured(swarm: LocalSwarm, names: list[str]) -> list[str]:
-    """Learn a text, ask, kill, and ask again; return the answers."""
+    """Learn, ask, lose a peer, double the shards, and learn and ask again; return the answers."""
     async with visiting(swarm) as found:
-        trainer = Trainer(found)
-        began = time.perf_counter()
-        (report,) = await trainer.train(TEXT)
-        await trainer.close()
-        took = time.perf_counter() - began
-        print(f"learned {report.sentences} texts: {report.sentences / took:,.0f} a second")
+        await learn(found, TEXT)
         only = Only(computing(found)[0])
         cold = await in_turn(found, only, PROMPTS, MOST)
         warm = await in_turn(found, only, PROMPTS, MOST)
         many = await at_once(found, everybody(found), PROMPTS, MOST)
-        for name, said in (("cold", cold), ("warm", warm), ("all at once", many)):
-            print(f"{name}: {told(said)}", flush=True)
     await asyncio.to_thread(swarm.kill, names[0])
     await asyncio.to_thread(swarm.wait_ended, names[0])
     await asyncio.to_thread(back, swarm, names[0])
     await settled(swarm)
     async with visiting(swarm) as found:
         again = await in_turn(found, Only(computing(found)[0]), PROMPTS, MOST)
-        print(f"after a kill: {told(again)}", flush=True)
-    for name, said in (("warm", warm), ("at once", many), ("after a kill", again)):
-        if said.texts != cold.texts:
-            raise SystemExit(f"answers {name} differ: {said.texts}, and cold {cold.texts}")
-    print(f"memory: {memory(swarm)}", flush=True)
-    return cold.texts
+        meanwhile = await doubled(swarm, found)
+    said = {"cold": cold, "warm": warm, "all at once": many, "after a kill": again}
+    said["while shards double"] = meanwhile
+    for name, one in said.items():
+        print(f"{name}: {told(one)}", flush=True)
+        if one.texts != cold.texts:
+            raise SystemExit(f"answers {name} differ: {one.texts}, and cold {cold.texts}")
+    async with visiting(swarm) as found:
+        await learn(found, ANOTHER)
+        last = await in_turn(found, Only(computing(found)[0]), PROMPTS, MOST)
+    print(f"after it: {told(last)}\nmemory: {memory(swarm)}", flush=True)
+    return last.texts
+
+
+async def learn(visiting: Session, text: str) -> None:
+    """Have the swarm learn a text."""
+    trainer, began = Trainer(visiting), time.perf_counter()
+    (report,) = await trainer.train(text)
+    await trainer.close()
+    rate = report.sentences / (time.perf_counter() - began)
+    print(f"learned {report.sentences} texts: {rate:,.0f} a second", flush=True)
+
+
+async def doubled(swarm: LocalSwarm, visiting: Session) -> Said:
+    """Double the number of shards, and ask until each is ready; return the last answers."""
+    only, shards = Only(computing(visiting)[0]), 2 * visiting.gate.rules().shards
+    began, slowest = time.perf_counter(), 0.0
+    signing = asyncio.create_task(
+        asyncio.to_thread(reshard, swarm, "--shards", str(shards), "--yes")
+    )
+    while True:
+        said = await in_turn(visiting, only, PROMPTS, MOST)
+        slowest = max(slowest, *said.answers)
+        done = signing.done() and visiting.gate.rules().shards == shards
+        if done and all(count == _REPLICAS for count in replicas(visiting)):
+            break
+    await signing
+    took = time.perf_counter() - began
+    print(f"{shards} shards after {took:,.0f} s; the slowest answer took {slowest:.1f} s")
+    return said
 
 
 def told(said: Said) -> str:

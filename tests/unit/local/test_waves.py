@@ -32,9 +32,10 @@ def made(name: str, state: str, since: float) -> Peer:
     [
         ("wwwww", 100, [1, 2, 3]),
         ("swwww", 100, [2, 3]),
-        ("sjwww", 129, [3]),
-        ("sjsww", 129, []),
-        ("sjsww", 130, [4, 5]),
+        ("sjwww", 100, [3, 4]),
+        ("ssrww", 129, [4]),
+        ("sssww", 129, []),
+        ("sssww", 130, [4, 5]),
         ("rerww", 100, [4, 5]),
         ("rerrr", 100, []),
     ],
