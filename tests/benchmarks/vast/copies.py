@@ -5,15 +5,20 @@ are copied with other targets: each copy leads to tokens that come somewhat late
 all tokens. So these rows become as long as they would in a model of that size.
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
 from giaann_p2p.model.delta import ConnectionKey, Delta
+from giaann_p2p.model.hash_table import Bools
 from giaann_p2p.model.ids import PRIME, word_id
 from giaann_p2p.model.sequence import Ids, Ints, Names
 from giaann_p2p.model.subwords.ids import ANY, ANY_NAME, RESERVED
 from giaann_p2p.model.subwords.tokeniser import Tokeniser
+
+IsHere = Callable[[Ids, Ids], Bools]
+"""Returns which rows are wanted, given their concepts and features."""
 
 _STRIDE = 7_919
 """By how many tokens the targets of one copy come after those of the copy before."""
@@ -35,20 +40,30 @@ class Learned(NamedTuple):
         return cls(knowledge.only(~reserved), knowledge.only(concept == np.uint64(ANY)))
 
 
-def renamed(own: Delta, number: int) -> Delta:
-    """Return a copy of rows in columns, each in a column of another name."""
+def renamed(own: Delta, number: int, is_here: IsHere) -> Delta:
+    """Return a copy of the rows in columns, each in a column of another name.
+
+    Only the rows that `is_here` chooses by their new names are copied.
+    """
     concepts, which = np.unique(own.concept, return_inverse=True)
     texts = [f"{own.names[concept]} {number}" for concept in concepts.tolist()]
     ids = np.array([word_id.__wrapped__(text) for text in texts], np.uint64)
-    names = {word: own.names[word] for word in np.unique(own.feature).tolist() if word != PRIME}
-    names |= zip(ids.tolist(), texts, strict=True)
-    order = np.lexsort((own.feature, ids[which]))
-    at = np.empty(own.neurons, np.int64)
-    at[order] = np.arange(own.neurons)
-    count = own.count[order]
-    return _sorted(
-        own, (ids[which][order], own.feature[order], count), at[own.source], at[own.target], names
-    )
+    of = dict(zip(concepts.tolist(), ids.tolist(), strict=True))
+    here = own.only(rows_of(own) & is_here(ids[which], own.feature))
+    concept = ids[np.searchsorted(concepts, here.concept)]
+    names = {word: own.names[word] for word in np.unique(here.feature).tolist() if word != PRIME}
+    names |= {of[word]: text for word, text in zip(concepts.tolist(), texts, strict=True)}
+    order = np.lexsort((here.feature, concept))
+    at = np.empty(here.neurons, np.int64)
+    at[order] = np.arange(here.neurons)
+    neurons = concept[order], here.feature[order], here.count[order]
+    return _sorted(here, neurons, at[here.source], at[here.target], names)
+
+
+def rows_of(delta: Delta) -> Bools:
+    """Return which neurons have rows; the others are only targets."""
+    there: Bools = (delta.count > 0) | (delta.lengths > 0)
+    return there
 
 
 def turned(anywhere: Delta, known: Tokeniser, number: int) -> Delta:

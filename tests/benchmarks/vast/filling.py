@@ -4,15 +4,15 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-import numpy as np
-
 from giaann_p2p.model.delta import Delta
+from giaann_p2p.model.hash_table import Bools
+from giaann_p2p.model.sequence import Ids
 from giaann_p2p.model.subwords.tokeniser import tokeniser
 from giaann_p2p.solo.brain import Brain
-from giaann_p2p.store.layout import Layout, Shards, among
+from giaann_p2p.store.layout import among
 from giaann_p2p.store.store import Store
 from giaann_p2p.store.update import Update
-from tests.benchmarks.vast.copies import Learned, renamed, turned
+from tests.benchmarks.vast.copies import IsHere, Learned, renamed, rows_of, turned
 
 _JOB = b"a made-up model."
 _TURNED = 20
@@ -27,12 +27,14 @@ def fill(folder: Path, brain: Path, copies: int) -> str:
     """
     began = time.perf_counter()
     with Brain.open(brain, readonly=True, device="cpu") as base:
-        learned = Learned.of(base.knowledge)
         first = base.knowledge
     with Store.at(folder) as store:
-        for chunk, delta in enumerate(_parts(first, learned, copies)):
-            here = _part(delta, store.shards, store.layout)
-            store.apply([Update(_JOB, chunk, store.shards, here)])
+
+        def is_here(concept: Ids, feature: Ids) -> Bools:
+            return among(store.layout.shards_of(concept, feature), store.shards)
+
+        for chunk, delta in enumerate(_parts(first, copies, is_here)):
+            store.apply([Update(_JOB, chunk, store.shards, delta)])
         filled = time.perf_counter()
         store.compact()
         known = store.statistics()
@@ -43,19 +45,12 @@ def fill(folder: Path, brain: Path, copies: int) -> str:
         )
 
 
-def _parts(first: Delta, learned: Learned, copies: int) -> Iterator[Delta]:
-    yield first
-    known = tokeniser()
-    every = max(1, copies // _TURNED)
+def _parts(first: Delta, copies: int, is_here: IsHere) -> Iterator[Delta]:
+    yield first.only(rows_of(first) & is_here(first.concept, first.feature))
+    own, anywhere = Learned.of(first)
+    anywhere = anywhere.only(rows_of(anywhere) & is_here(anywhere.concept, anywhere.feature))
+    known, every = tokeniser(), max(1, copies // _TURNED)
     for number in range(1, copies + 1):
-        yield renamed(learned.own, number)
+        yield renamed(own, number, is_here)
         if number % every == 0:
-            yield turned(learned.anywhere, known, number // every)
-
-
-def _part(delta: Delta, shards: Shards, layout: Layout) -> Delta:
-    """Return the rows of some shards."""
-    rows = (delta.count > 0) | (delta.lengths > 0)
-    homes = layout.shards_of(delta.concept, delta.feature)
-    wanted = rows & among(homes, shards)
-    return delta.only(wanted) if wanted.any() else delta.only(np.zeros_like(rows))
+            yield turned(anywhere, known, number // every)
