@@ -7,7 +7,7 @@ a code of the strength (1). Rows are in order of arrival. A row's connections ar
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -176,9 +176,14 @@ class Shard:
 
 def empty_shard(places: npt.DTypeLike, floor: int = 0) -> Shard:
     """Return a shard without rows; `places` is the type of its place numbers."""
+    return replace(_nothing(np.dtype(places)), floor=floor)
+
+
+@lru_cache
+def _nothing(places: np.dtype[Any]) -> Shard:
     none = np.empty(0, np.uint32)
     never, strengths = np.empty(0, np.int64), Strengths.of(np.empty(0, np.int64))
-    return _shard(none, never, np.zeros(1, np.int64), none, np.empty(0, places), strengths, floor)
+    return _shard(none, never, np.zeros(1, np.int64), none, np.empty(0, places), strengths, 0)
 
 
 def _shard(
