@@ -1,7 +1,7 @@
 """A made-up model of a billion connections, held by four real storage peers on this machine.
 
     giaann solo train TEXT... --db BRAIN
-    python -m tests.benchmarks.vast BRAIN --folder FOLDER [--copies 200] [--storages 4]
+    python -m tests.benchmarks.vast BRAIN --folder FOLDER [--copies 200] [--storages 4] [--filled]
 
 The model is what the brain has learned, and copies of it (see `copies`). The storage peers start
 empty, so that each knows its shards; then they are killed, their stores are filled, and they come
@@ -67,6 +67,9 @@ def main() -> None:
     options.add_argument("--copies", type=int, default=200)
     options.add_argument("--storages", type=int, default=4)
     options.add_argument("--shards", type=int, default=1024)
+    options.add_argument(
+        "--filled", action="store_true", help="the folder is that of an earlier run"
+    )
     chosen = options.parse_args()
     swarm = LocalSwarm(
         chosen.folder,
@@ -81,8 +84,9 @@ def main() -> None:
     )
     names = [f"storage-{number + 1}" for number in range(chosen.storages)]
     with swarm:
-        asyncio.run(settled(swarm))
-        filled(swarm, names, chosen.brain, chosen.copies)
+        if not chosen.filled:
+            asyncio.run(settled(swarm))
+            filled(swarm, names, chosen.brain, chosen.copies)
         asyncio.run(settled(swarm))
         said = asyncio.run(measured(swarm, names))
     compared(swarm, names, said)
