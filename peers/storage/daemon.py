@@ -7,6 +7,7 @@ from shutil import disk_usage
 from giaann_p2p.errors import UsageError
 from giaann_p2p.local.status_file import READY, Status
 from giaann_p2p.machine import available_memory
+from giaann_p2p.node.replication.opening import opened
 from giaann_p2p.node.replication.storage import StorageNode, divide
 from giaann_p2p.store.budget import Budget
 from giaann_p2p.store.store import Store
@@ -35,8 +36,9 @@ async def serve(options: StorageOptions) -> int:
         path = daemon.folder.path
         for cost in costs(options, path, available_memory(), disk_usage(path).free):
             _LOG.info("%s", cost)
-        with store_of(options, daemon.folder, daemon.manifest) as store:
-            async with daemon.context(_LOG.name, Rights.STORAGE) as context:
+        async with daemon.context(_LOG.name, Rights.STORAGE) as context:
+            open_store = partial(store_of, options, daemon.folder, daemon.manifest)
+            with await opened(context, options.capacity_bytes, open_store) as store:
                 divide(store, context.gate.rules().shards)  # before --renew, which names them
                 renew(store, options.renewed)
                 capacity, settings = options.capacity_bytes, options.settings()

@@ -22,6 +22,7 @@ from giaann_p2p.node.members.gate import Gate
 from giaann_p2p.node.members.lookout import Lookout
 from giaann_p2p.node.options import Options
 from giaann_p2p.node.reading.reader import RowReader
+from giaann_p2p.node.replication.opening import announced
 from giaann_p2p.node.replication.storage import StorageNode
 from giaann_p2p.sim.lessons import SPEC, Lessons, lessons_of
 from giaann_p2p.store.budget import Budget
@@ -89,8 +90,8 @@ class House:
         self.acquaintances: Path | None = None
         self.options, self.settings = town.options, town.settings
 
-    def begin(self) -> None:
-        """Come up, with what the disk has."""
+    def begin(self, opening: float = 0.0) -> None:
+        """Come up, with what the disk has; to open the store takes so many seconds."""
         loop, budget = asyncio.get_running_loop(), Budget(self.town.capacity)
         if self.town.directory is not None:
             self.store = Store.at(self.town.directory / str(self.number), SPEC, LAYOUT, retain=True)
@@ -115,10 +116,20 @@ class House:
             incarnation=self.town.chance.getrandbits(63),
             log=logging.getLogger(f"giaann.storage.{self.number}"),
         )
-        self.node = StorageNode(
-            context, self.store, capacity=self.town.capacity, settings=self.settings
-        )
-        self.task = loop.create_task(self._live())
+        if opening:
+            self.task = loop.create_task(self._open(context, opening))
+        else:
+            self.node = self._node(context)
+            self.task = loop.create_task(self._live())
+
+    async def _open(self, context: Context, seconds: float) -> None:
+        opening = asyncio.ensure_future(asyncio.sleep(seconds))
+        await announced(context, self.town.capacity, opening)
+        self.node = self._node(context)
+        await self._live()
+
+    def _node(self, context: Context) -> StorageNode:
+        return StorageNode(context, self.store, capacity=self.town.capacity, settings=self.settings)
 
     def _keep_edition(self, edition: bytes) -> None:
         self.edition = edition

@@ -1,0 +1,84 @@
+"""Announces a storage peer while it opens its store, which takes minutes if the store is large.
+
+If all peers restart, some open their stores sooner than others. They must not take a peer that
+still opens its store for gone: they would own its shards in its place and, after
+`Settings.patience`, serve them without what only its disk has. A peer that is announced remains an
+owner of its shards, although it holds none yet; and a shard that is ready nowhere becomes ready
+only if a quorum of its owners answer.
+"""
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import Future
+from threading import Thread
+from typing import TypeVar
+
+import msgspec
+
+from giaann_p2p.node.lifetime import Lifetime
+from giaann_p2p.node.members.context import Context
+from giaann_p2p.node.members.lookout import Lookout
+from giaann_p2p.node.members.presence import Presence
+from giaann_p2p.swarm.members.peers_view import PeersView
+from giaann_p2p.swarm.wire.messages import BUSY, Refusal, encode
+from giaann_p2p.swarm.wire.record import Announcement
+
+T = TypeVar("T")
+_OPENING = encode(Refusal(f"{BUSY}: this peer is opening its store; ask another one"))
+_SOON = 2.0
+"""Seconds within which most stores are open; until then nothing is announced."""
+
+
+async def opened(context: Context, capacity: int, open_store: Callable[[], T]) -> T:
+    """Open a store in a thread; announce the peer meanwhile if that takes long."""
+    opening = _in_thread(open_store)
+    await asyncio.wait({opening}, timeout=_SOON)
+    if not opening.done():
+        context.log.info("opening the store; until it is open, other peers are asked to wait")
+        await announced(context, capacity, opening)
+    return await opening
+
+
+async def announced(context: Context, capacity: int, until: asyncio.Future[T]) -> None:
+    """Announce a storage peer that holds no shards yet and refuses questions; return at `until`."""
+    life = Lifetime(context.log)
+
+    def record(draft: Announcement) -> Announcement:
+        shards = context.gate.rules().shards
+        counted = 0 if shards == context.manifest.layout.shards else shards
+        return msgspec.structs.replace(draft, capacity=capacity, durable=True, counted=counted)
+
+    async def end() -> None:
+        await asyncio.wait({until})
+        life.end()
+
+    view = PeersView.of(
+        context.identity.peer, context.manifest, context.gate.admission, context.gate.rules
+    )
+    lookout = Lookout(
+        context.board,
+        view,
+        context.manifest.swarm_id,
+        context.clock,
+        options=context.options,
+        log=context.log,
+    )
+    presence = Presence(context, lookout, "storage", record)
+    context.transport.serve(lambda peer, body: _OPENING)
+    await life.run([lookout.run(), presence.run(), end()])
+    context.board.forget()  # the next reader of the board knows none of the records
+
+
+def _in_thread(work: Callable[[], T]) -> asyncio.Future[T]:
+    """Do work in a thread that does not keep the process from ending."""
+    done = Future[T]()
+    done.set_running_or_notify_cancel()
+
+    def run() -> None:
+        try:
+            done.set_result(work())
+        except BaseException as error:  # noqa: BLE001  (raised again where the result is awaited)
+            done.set_exception(error)
+
+    Thread(target=run, name="giaann-opening", daemon=True).start()
+    return asyncio.wrap_future(done)

@@ -1,0 +1,127 @@
+"""A storage peer whose store takes long to open remains an owner of its shards."""
+
+import asyncio
+import logging
+import threading
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from giaann_p2p.errors import DamagedError
+from giaann_p2p.net.errors import Unreachable
+from giaann_p2p.node.replication import opening
+from tests.unit.node.helpers import LESSONS, Client, Town, play
+
+CHUNKS = range(6)
+OPENING = 90.0
+"""Seconds that opening a large store takes here: far more than the patience of the others."""
+
+
+async def taught_town(town: Town) -> Client:
+    for _ in range(5):
+        town.add()
+    client = Client(town)
+    await town.until(town.settled, 300)
+    await client.push_all(CHUNKS)
+    await town.until(lambda: town.holds_what(CHUNKS))
+    return client
+
+
+def test_shards_of_a_peer_that_opens_its_store_are_not_served_without_it() -> None:
+    async def story(town: Town) -> None:
+        client = await taught_town(town)
+        neuron = LESSONS.neurons(1)[0]
+        shard = LESSONS.layout.shard_of(*neuron)
+        large = [house for house in town.houses if shard in house.node.core.replicas.held]
+        assert len(large) == 3
+        for house in town.houses:
+            await house.end()
+        await asyncio.sleep(40)  # their records have expired
+        for house in town.houses:
+            house.begin(OPENING if house in large else 0.0)
+        loop, refused = asyncio.get_running_loop(), 0
+        until = loop.time() + OPENING - 5
+        while loop.time() < until:
+            await asyncio.sleep(1)
+            try:
+                rows = await client.reading.rows([neuron])
+            except Unreachable:
+                refused += 1
+            else:
+                assert all(rows)
+        assert refused
+        (said,) = {client.lookout.view.directory.announcement(large[0].me, "storage")}
+        assert said is not None
+        assert said.capacity == town.capacity
+        await town.until(town.settled, 300)
+        assert town.holds_what(CHUNKS)
+        assert all(await client.reading.rows([neuron]))
+
+    play(story)
+
+
+class Opening:
+    """A store that takes as long to open as a test wants, and what is announced meanwhile."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, soon: float) -> None:
+        monkeypatch.setattr(opening, "_SOON", soon)
+        monkeypatch.setattr(opening, "announced", self._announced)
+        self.context: Any = SimpleNamespace(log=logging.getLogger("giaann.test"))
+        self.may_end, self.announced = threading.Event(), asyncio.Event()
+
+    async def _announced(self, _: object, capacity: int, until: asyncio.Future[Any]) -> None:
+        assert capacity == 7
+        self.announced.set()
+        self.may_end.set()
+        await asyncio.wait({until})
+
+    def open(self) -> str:
+        assert self.may_end.wait(60)
+        return "the store"
+
+    def damaged(self) -> str:
+        assert self.may_end.wait(60)
+        raise DamagedError("the snapshot is damaged")
+
+
+def test_a_store_that_is_soon_open_is_not_announced(monkeypatch: pytest.MonkeyPatch) -> None:
+    told = Opening(monkeypatch, soon=60.0)
+    told.may_end.set()
+    assert asyncio.run(opening.opened(told.context, 7, told.open)) == "the store"
+    assert not told.announced.is_set()
+
+
+def test_a_peer_is_announced_while_its_store_is_opened(monkeypatch: pytest.MonkeyPatch) -> None:
+    told = Opening(monkeypatch, soon=0.01)
+    assert asyncio.run(opening.opened(told.context, 7, told.open)) == "the store"
+    assert told.announced.is_set()
+
+
+@pytest.mark.parametrize("soon", [0.01, 60.0])
+def test_a_store_that_cannot_be_opened_is_told(
+    soon: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = Opening(monkeypatch, soon)
+    if soon > 1:
+        told.may_end.set()
+    with pytest.raises(DamagedError, match="snapshot is damaged"):
+        asyncio.run(opening.opened(told.context, 7, told.damaged))
+
+
+def test_a_signal_does_not_wait_until_the_store_is_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    told = Opening(monkeypatch, soon=60.0)
+
+    async def ended() -> None:
+        task = asyncio.create_task(opening.opened(told.context, 7, told.open))
+        await asyncio.sleep(0.01)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(ended())
+    assert not told.may_end.is_set()
+    told.may_end.set()
+    for thread in threading.enumerate():
+        if thread.name == "giaann-opening":
+            thread.join()
