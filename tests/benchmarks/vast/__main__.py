@@ -54,9 +54,8 @@ _REPLICAS = 1
 _CAPACITY = "12GiB"
 _BACK_WITHIN = 3600.0
 _LOOK_EVERY = 0.5
-_PATIENCE = 300
-"""Seconds for which peers that start wait for others. There is one replica of each shard, and to
-read it from the disk takes minutes; meanwhile no other peer may go on without it."""
+_STARTS_WITHIN = 600.0
+"""Seconds within which a peer opens its store."""
 
 
 def main() -> None:
@@ -78,8 +77,7 @@ def main() -> None:
         replicas=_REPLICAS,
         shards=chosen.shards,
         capacity=_CAPACITY,
-        arguments={"storage": ["--patience", str(_PATIENCE)]},
-        start_within=2.0 * _PATIENCE,
+        start_within=_STARTS_WITHIN,
         force=True,
     )
     names = [f"storage-{number + 1}" for number in range(chosen.storages)]
@@ -117,17 +115,17 @@ def filled(swarm: LocalSwarm, names: list[str], brain: Path, copies: int) -> Non
         found = processes.map(fill, stores, [brain] * len(names), [copies] * len(names))
         for name, told in zip(names, found, strict=True):
             print(f"{name}: {told}", flush=True)
-    for name in names:  # one after the other: reading a snapshot takes memory of its own
-        back(swarm, name)
+    back(swarm, *names)
     print(f"memory: {memory(swarm)}", flush=True)
 
 
-def back(swarm: LocalSwarm, name: str) -> None:
-    """Start a peer again, and wait until it serves all its shards."""
+def back(swarm: LocalSwarm, *names: str) -> None:
+    """Start peers again, and wait until they serve all their shards."""
     began = time.perf_counter()
-    swarm.restart(name)
-    swarm.wait_ready([name], _BACK_WITHIN)
-    print(f"{name} is back after {time.perf_counter() - began:,.0f} s", flush=True)
+    for name in names:
+        swarm.restart(name)
+    swarm.wait_ready(names, _BACK_WITHIN)
+    print(f"{', '.join(names)}: back after {time.perf_counter() - began:,.0f} s", flush=True)
 
 
 async def measured(swarm: LocalSwarm, names: list[str]) -> list[str]:
