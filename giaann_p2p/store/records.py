@@ -16,6 +16,8 @@ from giaann_p2p.store.content import Content
 from giaann_p2p.store.layout import MOST_SHARDS, Shards
 
 T = TypeVar("T")
+HEAD_LENGTH = 4
+"""The number of bytes that state the length of the head of a content record."""
 _Number = Annotated[int, msgspec.Meta(ge=1, le=MOST_SHARDS)]
 _Shard = Annotated[int, msgspec.Meta(ge=0, lt=MOST_SHARDS)]
 
@@ -63,7 +65,9 @@ def content_record(held: Content) -> bytes:
             held.digest.to_bytes(32, "little"),
         )
     )
-    return b"".join([len(head).to_bytes(4, "little"), head, held.parcel or encode(held.delta)])
+    return b"".join(
+        [len(head).to_bytes(HEAD_LENGTH, "little"), head, held.parcel or encode(held.delta)]
+    )
 
 
 def content_of(record: memoryview, limits: Limits) -> Content:
@@ -76,14 +80,19 @@ def content_of(record: memoryview, limits: Limits) -> Content:
     return Content(np.array(head.shards, np.uint16), applied, decode(record[end:], limits))
 
 
+def shards_in(record: memoryview) -> list[int]:
+    """Return the shards whose content a record states; the beginning of the record is enough."""
+    return _content_head(record)[0].shards
+
+
 def promised_digest(record: memoryview) -> int:
     """Return the digest that a record of content states."""
     return int.from_bytes(_content_head(record)[0].digest, "little")
 
 
 def _content_head(record: memoryview) -> tuple[_ContentHead, int]:
-    end = 4 + int.from_bytes(record[:4], "little")
-    return _decoded(record[4:end], _ContentHead), end
+    end = HEAD_LENGTH + int.from_bytes(record[:HEAD_LENGTH], "little")
+    return _decoded(record[HEAD_LENGTH:end], _ContentHead), end
 
 
 def note_record(key: str, value: bytes) -> bytes:

@@ -10,6 +10,8 @@ from giaann_p2p.machine import available_memory
 from giaann_p2p.node.replication.opening import opened
 from giaann_p2p.node.replication.storage import StorageNode, divide
 from giaann_p2p.store.budget import Budget
+from giaann_p2p.store.disk.files import DiskFiles
+from giaann_p2p.store.shards_on_disk import shards_on_disk
 from giaann_p2p.store.store import Store
 from giaann_p2p.swarm.members.departure import Decision, decided, hindrance
 from giaann_p2p.swarm.wire.link import Link
@@ -38,7 +40,8 @@ async def serve(options: StorageOptions) -> int:
             _LOG.info("%s", cost)
         async with daemon.context(_LOG.name, Rights.STORAGE) as context:
             open_store = partial(store_of, options, daemon.folder, daemon.manifest)
-            with await opened(context, options.capacity_bytes, open_store) as store:
+            here = partial(shards_on_disk, DiskFiles(daemon.folder.store))
+            with await opened(context, options.capacity_bytes, open_store, here) as store:
                 divide(store, context.gate.rules().shards)  # before --renew, which names them
                 renew(store, options.renewed)
                 capacity, settings = options.capacity_bytes, options.settings()

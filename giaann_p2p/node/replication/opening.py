@@ -3,8 +3,8 @@
 If all peers restart, some open their stores sooner than others. They must not take a peer that
 still opens its store for gone: they would own its shards in its place and, after
 `Settings.patience`, serve them without what only its disk has. A peer that is announced remains an
-owner of its shards, although it holds none yet; and a shard that is ready nowhere becomes ready
-only if a quorum of its owners answer.
+owner of its shards; and a shard that is ready nowhere becomes ready only if a quorum of its owners
+answer. The shards on its disk are announced as syncing, so others keep the deltas that it may lack.
 """
 
 import asyncio
@@ -19,9 +19,11 @@ from giaann_p2p.node.lifetime import Lifetime
 from giaann_p2p.node.members.context import Context
 from giaann_p2p.node.members.lookout import Lookout
 from giaann_p2p.node.members.presence import Presence
+from giaann_p2p.store.layout import Layout, Shards
 from giaann_p2p.swarm.members.peers_view import PeersView
 from giaann_p2p.swarm.wire.messages import BUSY, Refusal, encode
 from giaann_p2p.swarm.wire.record import Announcement
+from giaann_p2p.swarm.wire.shardset import packed
 
 T = TypeVar("T")
 _OPENING = encode(Refusal(f"{BUSY}: this peer is opening its store; ask another one"))
@@ -29,24 +31,35 @@ _SOON = 2.0
 """Seconds within which most stores are open; until then nothing is announced."""
 
 
-async def opened(context: Context, capacity: int, open_store: Callable[[], T]) -> T:
+async def opened(
+    context: Context,
+    capacity: int,
+    open_store: Callable[[], T],
+    shards_on_disk: Callable[[], tuple[Shards, Layout]],
+) -> T:
     """Open a store in a thread; announce the peer meanwhile if that takes long."""
     opening = _in_thread(open_store)
     await asyncio.wait({opening}, timeout=_SOON)
     if not opening.done():
         context.log.info("opening the store; until it is open, other peers are asked to wait")
-        await announced(context, capacity, opening)
+        await announced(context, capacity, *shards_on_disk(), opening)
     return await opening
 
 
-async def announced(context: Context, capacity: int, until: asyncio.Future[T]) -> None:
-    """Announce a storage peer that holds no shards yet and refuses questions; return at `until`."""
+async def announced(
+    context: Context, capacity: int, shards: Shards, layout: Layout, until: asyncio.Future[T]
+) -> None:
+    """Announce a storage peer with shards on its disk, and refuse questions, until `until`."""
     life = Lifetime(context.log)
 
     def record(draft: Announcement) -> Announcement:
-        shards = context.gate.rules().shards
-        counted = 0 if shards == context.manifest.layout.shards else shards
-        return msgspec.structs.replace(draft, capacity=capacity, durable=True, counted=counted)
+        now = context.gate.rules().layout
+        return msgspec.structs.replace(
+            draft,
+            capacity=capacity,
+            syncing=packed(layout.cover(shards, now), now.shards),
+            counted=now.shards if now.doublings else 0,
+        )
 
     async def end() -> None:
         await asyncio.wait({until})

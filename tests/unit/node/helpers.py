@@ -29,6 +29,7 @@ from giaann_p2p.store.budget import Budget
 from giaann_p2p.store.codec.parcel import Limits as ParcelLimits
 from giaann_p2p.store.disk.fake_disk import FakeDisk
 from giaann_p2p.store.layout import Layout
+from giaann_p2p.store.shards_on_disk import shards_on_disk
 from giaann_p2p.store.store import Store
 from giaann_p2p.store.update import Update
 from giaann_p2p.swarm.members.peers_view import PeersView
@@ -124,7 +125,7 @@ class House:
 
     async def _open(self, context: Context, seconds: float) -> None:
         opening = asyncio.ensure_future(asyncio.sleep(seconds))
-        await announced(context, self.town.capacity, opening)
+        await announced(context, self.town.capacity, *shards_on_disk(self.disk), opening)
         self.node = self._node(context)
         await self._live()
 

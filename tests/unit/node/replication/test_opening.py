@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import threading
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 from giaann_p2p.errors import DamagedError
 from giaann_p2p.net.errors import Unreachable
 from giaann_p2p.node.replication import opening
+from giaann_p2p.swarm.wire.shardset import unpacked
 from tests.unit.node.helpers import LESSONS, Client, Town, play
 
 CHUNKS = range(6)
@@ -54,6 +56,7 @@ def test_shards_of_a_peer_that_opens_its_store_are_not_served_without_it() -> No
         (said,) = {client.lookout.view.directory.announcement(large[0].me, "storage")}
         assert said is not None
         assert said.capacity == town.capacity
+        assert shard in unpacked(said.syncing, LESSONS.layout.shards)
         await town.until(town.settled, 300)
         assert town.holds_what(CHUNKS)
         assert all(await client.reading.rows([neuron]))
@@ -70,11 +73,17 @@ class Opening:
         self.context: Any = SimpleNamespace(log=logging.getLogger("giaann.test"))
         self.may_end, self.announced = threading.Event(), asyncio.Event()
 
-    async def _announced(self, _: object, capacity: int, until: asyncio.Future[Any]) -> None:
-        assert capacity == 7
+    async def _announced(
+        self, _: object, capacity: int, shards: str, layout: str, until: asyncio.Future[Any]
+    ) -> None:
+        assert (capacity, shards, layout) == (7, "shards", "layout")
         self.announced.set()
         self.may_end.set()
         await asyncio.wait({until})
+
+    async def opened(self, open_store: Callable[[], str] | None = None) -> str:
+        here: Any = ("shards", "layout")
+        return await opening.opened(self.context, 7, open_store or self.open, lambda: here)
 
     def open(self) -> str:
         assert self.may_end.wait(60)
@@ -88,13 +97,13 @@ class Opening:
 def test_a_store_that_is_soon_open_is_not_announced(monkeypatch: pytest.MonkeyPatch) -> None:
     told = Opening(monkeypatch, soon=60.0)
     told.may_end.set()
-    assert asyncio.run(opening.opened(told.context, 7, told.open)) == "the store"
+    assert asyncio.run(told.opened()) == "the store"
     assert not told.announced.is_set()
 
 
 def test_a_peer_is_announced_while_its_store_is_opened(monkeypatch: pytest.MonkeyPatch) -> None:
     told = Opening(monkeypatch, soon=0.01)
-    assert asyncio.run(opening.opened(told.context, 7, told.open)) == "the store"
+    assert asyncio.run(told.opened()) == "the store"
     assert told.announced.is_set()
 
 
@@ -106,14 +115,14 @@ def test_a_store_that_cannot_be_opened_is_told(
     if soon > 1:
         told.may_end.set()
     with pytest.raises(DamagedError, match="snapshot is damaged"):
-        asyncio.run(opening.opened(told.context, 7, told.damaged))
+        asyncio.run(told.opened(told.damaged))
 
 
 def test_a_signal_does_not_wait_until_the_store_is_open(monkeypatch: pytest.MonkeyPatch) -> None:
     told = Opening(monkeypatch, soon=60.0)
 
     async def ended() -> None:
-        task = asyncio.create_task(opening.opened(told.context, 7, told.open))
+        task = asyncio.create_task(told.opened())
         await asyncio.sleep(0.01)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
