@@ -6,6 +6,7 @@
     known-peers.json  addresses of peers seen before
     standing          how long a compute or bootstrap peer has seen each storage peer
     store/            a storage peer's store
+    opening           there while a large store is opened, or if that did not end
     founder.key       the founder's identity, in the folder that founded the swarm
     token, revoked    membership, in a swarm for members only
     edition           the newest edition of the swarm's rules; none if the manifest's rules hold
@@ -104,6 +105,11 @@ class Folder:
     def store(self) -> Path:
         """Path of the folder with a storage peer's store."""
         return self.path / "store"
+
+    @property
+    def opening(self) -> Path:
+        """Path of the file that is there while a large store is opened, or if that did not end."""
+        return self.path / "opening"
 
     @property
     def store_bytes(self) -> int:

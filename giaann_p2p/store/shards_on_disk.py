@@ -31,7 +31,7 @@ def shards_on_disk(files: Files) -> tuple[Shards, Layout]:
         else:
             change = np.setdiff1d if kind == Kind.DROP else np.union1d
             held = change(held, np.array(numbers, np.uint16))
-    return held, layout
+    return held[held < layout.shards], layout
 
 
 def _records(files: Files, name: str) -> Iterator[tuple[int, list[int]]]:

@@ -1,16 +1,18 @@
 """The storage peer's process: it opens the store, and serves it until it has left."""
 
 import logging
+from contextlib import suppress
 from functools import partial
 from shutil import disk_usage
 
-from giaann_p2p.errors import UsageError
+from giaann_p2p.errors import StoreError, UsageError
 from giaann_p2p.local.status_file import READY, Status
 from giaann_p2p.machine import available_memory
 from giaann_p2p.node.replication.opening import opened
 from giaann_p2p.node.replication.storage import StorageNode, divide
 from giaann_p2p.store.budget import Budget
 from giaann_p2p.store.disk.files import DiskFiles
+from giaann_p2p.store.layout import Layout, Shards
 from giaann_p2p.store.shards_on_disk import shards_on_disk
 from giaann_p2p.store.store import Store
 from giaann_p2p.swarm.members.departure import Decision, decided, hindrance
@@ -39,11 +41,10 @@ async def serve(options: StorageOptions) -> int:
         for cost in costs(options, path, available_memory(), disk_usage(path).free):
             _LOG.info("%s", cost)
         async with daemon.context(_LOG.name, Rights.STORAGE) as context:
-            open_store = partial(store_of, options, daemon.folder, daemon.manifest)
-            here = partial(shards_on_disk, DiskFiles(daemon.folder.store))
+            shards, folder = context.gate.rules().shards, daemon.folder
+            open_store = partial(prepared, options, folder, daemon.manifest, shards)
+            here = partial(listed, folder)
             with await opened(context, options.capacity_bytes, open_store, here) as store:
-                divide(store, context.gate.rules().shards)  # before --renew, which names them
-                renew(store, options.renewed)
                 capacity, settings = options.capacity_bytes, options.settings()
                 node = StorageNode(context, store, capacity=capacity, settings=settings)
                 departure = _departure(options, daemon.folder, node, store, daemon.manifest)
@@ -90,6 +91,33 @@ def store_of(options: StorageOptions, folder: Folder, manifest: Manifest) -> Sto
     if store.cold.damaged:
         _LOG.warning("%s", _damage(store.cold.damaged, folder))
     return store
+
+
+def prepared(options: StorageOptions, folder: Folder, manifest: Manifest, shards: int) -> Store:
+    """Open a store whose swarm has so many shards by now, and drop the shards to be renewed."""
+    store = store_of(options, folder, manifest)
+    try:
+        divide(store, shards)
+        renew(store, options.renewed)
+    except BaseException:
+        store.close()
+        raise
+    with suppress(OSError):  # then the next opening is not announced
+        folder.opening.unlink(missing_ok=True)
+    return store
+
+
+def listed(folder: Folder) -> tuple[Shards, Layout]:
+    """Return the shards in a store that is being opened, to announce them.
+
+    StoreError if the last time this did not end, because the peer was killed or the store is
+    damaged: one that never opens its store would own its shards for ever.
+    """
+    if folder.opening.exists():
+        raise StoreError("its store could not be opened the last time")
+    found = shards_on_disk(DiskFiles(folder.store))
+    folder.opening.touch()
+    return found
 
 
 def _damage(names: list[str], folder: Folder) -> str:

@@ -11,39 +11,54 @@ import asyncio
 from collections.abc import Callable
 from concurrent.futures import Future
 from threading import Thread
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
+from giaann_p2p.errors import GiaannError
 from giaann_p2p.node.lifetime import Lifetime
 from giaann_p2p.node.members.context import Context
 from giaann_p2p.node.members.lookout import Lookout
 from giaann_p2p.node.members.presence import Presence
 from giaann_p2p.store.layout import Layout, Shards
 from giaann_p2p.swarm.members.peers_view import PeersView
-from giaann_p2p.swarm.wire.messages import BUSY, Refusal, encode
+from giaann_p2p.swarm.wire.identity import Peer
+from giaann_p2p.swarm.wire.messages import BUSY, Refusal, decode, encode
 from giaann_p2p.swarm.wire.record import Announcement
 from giaann_p2p.swarm.wire.shardset import packed
 
 T = TypeVar("T")
+Listed = Callable[[], tuple[Shards, Layout]]
+"""Returns the shards in a store that is not open yet, and the layout that numbers them."""
 _OPENING = encode(Refusal(f"{BUSY}: this peer is opening its store; ask another one"))
 _SOON = 2.0
 """Seconds within which most stores are open; until then nothing is announced."""
 
 
-async def opened(
-    context: Context,
-    capacity: int,
-    open_store: Callable[[], T],
-    shards_on_disk: Callable[[], tuple[Shards, Layout]],
-) -> T:
-    """Open a store in a thread; announce the peer meanwhile if that takes long."""
+async def opened(context: Context, capacity: int, open_store: Callable[[], T], listed: Listed) -> T:
+    """Open a store in a thread.
+
+    If that takes long, announce the peer meanwhile with the shards that `listed` returns.
+    """
     opening = _in_thread(open_store)
     await asyncio.wait({opening}, timeout=_SOON)
     if not opening.done():
-        context.log.info("opening the store; until it is open, other peers are asked to wait")
-        await announced(context, capacity, *shards_on_disk(), opening)
+        context.log.info("opening the store, which takes a while")
+        listing = asyncio.ensure_future(_shards(context, listed))
+        either: set[asyncio.Future[Any]] = {listing, opening}
+        await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+        if listing.done() and (shards := listing.result()) is not None:
+            await announced(context, capacity, *shards, opening)
+        listing.cancel()
     return await opening
+
+
+async def _shards(context: Context, listed: Listed) -> tuple[Shards, Layout] | None:
+    try:
+        return await _in_thread(listed)
+    except (GiaannError, OSError) as error:  # a new store, or a damaged one: opening it will tell
+        context.log.warning("other peers do not wait for this one: %s", error)
+        return None
 
 
 async def announced(
@@ -77,7 +92,14 @@ async def announced(
         log=context.log,
     )
     presence = Presence(context, lookout, "storage", record)
-    context.transport.serve(lambda peer, body: _OPENING)
+
+    def answer(peer: bytes, body: bytes) -> bytes:
+        question = decode(body)
+        context.gate.check(Peer(peer), question)
+        known = context.gate.answer(question)
+        return _OPENING if known is None else encode(known)
+
+    context.transport.serve(answer)
     await life.run([lookout.run(), presence.run(), end()])
     context.board.forget()  # the next reader of the board knows none of the records
 

@@ -11,13 +11,13 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from giaann_p2p.errors import UsageError
+from giaann_p2p.errors import StoreError, UsageError
 from giaann_p2p.store.store import Store
 from giaann_p2p.swarm.wire.manifest import Rules
 from peers.command import command
 from peers.folder import Folder
 from peers.storage import daemon
-from peers.storage.daemon import renew, store_of
+from peers.storage.daemon import listed, prepared, renew, store_of
 from peers.storage.options import StorageOptions
 from tests.unit.node.helpers import ALL, JOB, MANIFEST, lesson
 from tests.unit.peers.helpers import LINK
@@ -83,6 +83,29 @@ def test_cold_copies_that_cannot_be_read_are_told_at_the_start(
         (folder.store / f"cold-{shard:05d}").write_bytes(b"x")
     with Folder(tmp_path) as folder, store_of(options, folder, MANIFEST):
         assert "cold-00007, .... " in caplog.messages[-1]
+
+
+def test_a_peer_whose_store_could_not_be_opened_is_not_announced_again(tmp_path: Path) -> None:
+    """Or one with a damaged store, that is started again and again, would keep its shards."""
+    options, shards = told(), MANIFEST.layout.shards
+    with Folder(tmp_path) as folder:
+        with prepared(options, folder, MANIFEST, shards) as store:
+            store.hold([3, 4])
+        found, layout = listed(folder)
+        assert (found.tolist(), layout) == ([3, 4], MANIFEST.layout)
+        with pytest.raises(StoreError, match="could not be opened the last time"):
+            listed(folder)
+        with prepared(options, folder, MANIFEST, 2 * shards) as store:
+            assert len(store.shards) == 4
+        assert listed(folder)[1].shards == 2 * shards
+
+
+def test_a_store_that_cannot_be_prepared_is_closed(tmp_path: Path) -> None:
+    with Folder(tmp_path) as folder:
+        with pytest.raises(UsageError, match="--renew"):
+            prepared(told("--renew", "99"), folder, MANIFEST, MANIFEST.layout.shards)
+        with prepared(told(), folder, MANIFEST, MANIFEST.layout.shards):
+            pass  # it is not locked
 
 
 def test_what_is_to_be_renewed_is_dropped_and_nothing_else(tmp_path: Path) -> None:

@@ -3,13 +3,12 @@
 import asyncio
 import logging
 import threading
-from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from giaann_p2p.errors import DamagedError
+from giaann_p2p.errors import DamagedError, DiskError
 from giaann_p2p.net.errors import Unreachable
 from giaann_p2p.node.replication import opening
 from giaann_p2p.swarm.wire.shardset import unpacked
@@ -67,11 +66,12 @@ def test_shards_of_a_peer_that_opens_its_store_are_not_served_without_it() -> No
 class Opening:
     """A store that takes as long to open as a test wants, and what is announced meanwhile."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, soon: float) -> None:
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, soon: float = 0.01) -> None:
         monkeypatch.setattr(opening, "_SOON", soon)
         monkeypatch.setattr(opening, "announced", self._announced)
         self.context: Any = SimpleNamespace(log=logging.getLogger("giaann.test"))
         self.may_end, self.announced = threading.Event(), asyncio.Event()
+        self.error: Exception | None = None
 
     async def _announced(
         self, _: object, capacity: int, shards: str, layout: str, until: asyncio.Future[Any]
@@ -81,17 +81,17 @@ class Opening:
         self.may_end.set()
         await asyncio.wait({until})
 
-    async def opened(self, open_store: Callable[[], str] | None = None) -> str:
-        here: Any = ("shards", "layout")
-        return await opening.opened(self.context, 7, open_store or self.open, lambda: here)
+    async def opened(self) -> str:
+        return await opening.opened(self.context, 7, self._open, self.shards)
 
-    def open(self) -> str:
+    def shards(self) -> Any:  # noqa: ANN401  (what is passed on)
+        return "shards", "layout"
+
+    def _open(self) -> str:
         assert self.may_end.wait(60)
+        if self.error is not None:
+            raise self.error
         return "the store"
-
-    def damaged(self) -> str:
-        assert self.may_end.wait(60)
-        raise DamagedError("the snapshot is damaged")
 
 
 def test_a_store_that_is_soon_open_is_not_announced(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -102,9 +102,41 @@ def test_a_store_that_is_soon_open_is_not_announced(monkeypatch: pytest.MonkeyPa
 
 
 def test_a_peer_is_announced_while_its_store_is_opened(monkeypatch: pytest.MonkeyPatch) -> None:
-    told = Opening(monkeypatch, soon=0.01)
+    told = Opening(monkeypatch)
     assert asyncio.run(told.opened()) == "the store"
     assert told.announced.is_set()
+
+
+@pytest.mark.parametrize("error", [DiskError("no store.json"), OSError(5, "input or output")])
+def test_a_store_whose_shards_cannot_be_read_is_opened_all_the_same(
+    error: Exception, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A new one, for example, on a slow disk."""
+    told = Opening(monkeypatch)
+
+    def shards() -> None:
+        told.may_end.set()
+        raise error
+
+    told.shards = shards  # type: ignore[method-assign]
+    assert asyncio.run(told.opened()) == "the store"
+    assert not told.announced.is_set()
+
+
+def test_a_store_that_is_open_before_its_shards_are_read_is_not_waited_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    told, is_open = Opening(monkeypatch), threading.Event()
+
+    def shards() -> None:
+        told.may_end.set()
+        assert is_open.wait(60)
+
+    told.shards = shards  # type: ignore[method-assign]
+    assert asyncio.run(told.opened()) == "the store"
+    is_open.set()
+    _join()
+    assert not told.announced.is_set()
 
 
 @pytest.mark.parametrize("soon", [0.01, 60.0])
@@ -114,8 +146,10 @@ def test_a_store_that_cannot_be_opened_is_told(
     told = Opening(monkeypatch, soon)
     if soon > 1:
         told.may_end.set()
+    told.error = DamagedError("the snapshot is damaged")
     with pytest.raises(DamagedError, match="snapshot is damaged"):
-        asyncio.run(told.opened(told.damaged))
+        asyncio.run(told.opened())
+    assert told.announced.is_set() == (soon < 1)
 
 
 def test_a_signal_does_not_wait_until_the_store_is_open(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -131,6 +165,10 @@ def test_a_signal_does_not_wait_until_the_store_is_open(monkeypatch: pytest.Monk
     asyncio.run(ended())
     assert not told.may_end.is_set()
     told.may_end.set()
+    _join()
+
+
+def _join() -> None:
     for thread in threading.enumerate():
         if thread.name == "giaann-opening":
             thread.join()
