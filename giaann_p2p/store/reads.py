@@ -70,7 +70,8 @@ class StoreReads:
         """Return the rows of the question's neurons, in order; None for a neuron without one."""
         if question.frequent:
             return noun_rows(self.nouns(frequent=question.frequent), question.frequent)
-        return [self._state.columns.row(neuron) for neuron in question.neurons]
+        columns, names_only = self._state.columns, question.names_only
+        return [columns.row(neuron, names_only) for neuron in question.neurons]
 
     def rows(self, concept: Ids, feature: Ids, within: RowSlice = EVERYTHING) -> bytes:
         """Return a slice of some neurons' rows as a sheaf; neurons without a row are left out."""

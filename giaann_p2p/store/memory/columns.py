@@ -26,7 +26,7 @@ from giaann_p2p.model.hash_table import Numbers
 from giaann_p2p.model.ids import PRIME
 from giaann_p2p.model.neurons import Neurons
 from giaann_p2p.model.row_slice import EVERYTHING, RowSlice
-from giaann_p2p.model.rows import Name, Neuron, Row
+from giaann_p2p.model.rows import Name, Neuron, Row, empty_row
 from giaann_p2p.model.sequence import Ids, Names
 from giaann_p2p.store.codec.sheaf import Sheaf
 from giaann_p2p.store.layout import Layout, Shards
@@ -213,8 +213,11 @@ class Columns:
             self.merge(number)
         self._pending = Pending()
 
-    def row(self, neuron: Neuron) -> Row | None:
-        """Return a neuron's row; None if the neuron has no row here."""
+    def row(self, neuron: Neuron, names_only: bool = False) -> Row | None:
+        """Return a neuron's row; None if the neuron has no row here.
+
+        With `names_only`, connections may be left out: gathering many of them takes long.
+        """
         number = self.neurons.find(*neuron)
         if number is None or number >= len(self._heads):
             return None
@@ -234,6 +237,8 @@ class Columns:
             else:
                 same = shard.plain.neuron[row] == number
             if same:
+                if names_only and _count(shard, row, pending, piece) > 0:
+                    return empty_row(neuron, self._name(neuron))
                 return self._row_at(neuron, number, shard, row, pending, piece)
             # else retry: the shard was divided meanwhile, or dropped, and perhaps held again
 
@@ -343,13 +348,20 @@ class Columns:
     def _row_at(
         self, neuron: Neuron, number: int, shard: Shard, row: int, pending: Pending, piece: int
     ) -> Row | None:
-        count, parts = _parts(shard, row, pending, piece)
+        version = number, piece, self.renamed
+        made = shard.made.get(version)
+        if made is not None:
+            return made
+        count, parts = _count(shard, row, pending, piece), _parts(shard, row, pending, piece)
         if not parts:
             return None
         part = parts[0] if len(parts) == 1 else joined(parts)
         if not (count or len(part.target)):  # all of it was withdrawn
             return None
-        return row_of(neuron, number, self._name(neuron), count, part, self.neurons, self.places)
+        name = self._name(neuron)
+        made = row_of(neuron, number, name, count, part, self.neurons, self.places)
+        shard.made[version] = made
+        return made
 
     def _name(self, neuron: Neuron) -> Name:
         concept, feature = neuron
@@ -419,13 +431,14 @@ class Columns:
                 self.renamed += 1  # after the text: a cache never has old text under a new count
 
 
-def _parts(shard: Shard, row: int, pending: Pending, piece: int) -> tuple[int, list[Part]]:
-    """Return how often a neuron occurred, and the merged and unmerged parts of its row."""
-    count, parts = 0, []
-    if row != _NO_ROW:
-        count = shard.plain.counts[row]
-        parts.append(shard.part(row))
-    for batch, at in pending.chain(piece, shard.floor):
-        count += batch.plain.counts[at]
-        parts.append(batch.part(at))
-    return count, parts
+def _count(shard: Shard, row: int, pending: Pending, piece: int) -> int:
+    """Return how often a neuron occurred."""
+    merged = 0 if row == _NO_ROW else shard.plain.counts[row]
+    unmerged = (batch.plain.counts[at] for batch, at in pending.chain(piece, shard.floor))
+    return sum(unmerged, merged)
+
+
+def _parts(shard: Shard, row: int, pending: Pending, piece: int) -> list[Part]:
+    """Return the merged and unmerged parts of a neuron's row."""
+    merged = [] if row == _NO_ROW else [shard.part(row)]
+    return merged + [batch.part(at) for batch, at in pending.chain(piece, shard.floor)]

@@ -9,8 +9,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from giaann_p2p.model.delta import Delta, total
+from giaann_p2p.model.delta import EMPTY, Delta, total
 from giaann_p2p.model.digest import digest
+from giaann_p2p.model.ids import PRIME, word_id
 from giaann_p2p.model.learn import learn
 from giaann_p2p.model.row_slice import EVERYTHING, RowSlice
 from giaann_p2p.model.row_slice import whole as joined
@@ -151,6 +152,68 @@ def test_rows_are_those_of_the_sum_of_what_was_added(columns: Columns) -> None:
             (row,) = DeltaRows(expected).read(Question([neuron]))
             assert_row(columns.row(neuron), row)
     assert_same(whole(columns), total(added))
+
+
+@pytest.mark.usefixtures("eager")
+def test_a_row_that_someone_has_is_made_again_only_if_it_changed(columns: Columns) -> None:
+    added: list[Delta] = []
+    had: dict[Neuron, Row | None] = {}
+    again = 0
+    for delta in deltas():
+        columns.add(delta, ALL)
+        added.append(delta)
+        expected = DeltaRows(total(added))
+        neurons = [Neuron(*named) for named in expected.neurons]
+        rows = {neuron: columns.row(neuron) for neuron in neurons}
+        for neuron, row in zip(neurons, expected.read(Question(neurons)), strict=True):
+            assert_row(rows[neuron], row)
+            assert columns.row(neuron) is rows[neuron]
+            again += rows[neuron] is had.get(neuron)
+        had = rows
+    assert again > 0
+    columns.subtract(added[0], ALL)
+    expected = DeltaRows(total(added[1:]))
+    for neuron in neurons:
+        assert_row(columns.row(neuron), expected.read(Question([neuron]))[0])
+
+
+def test_rows_that_nobody_has_are_not_kept(columns: Columns) -> None:
+    columns.add(next(deltas()), ALL)
+    neuron = Neuron(word_id("bee"), PRIME)
+    shard = columns.merge(columns.layout.shard_of(*neuron))
+    row = columns.row(neuron)
+    assert shard is not None
+    assert len(shard.made) == 1
+    del row
+    assert not shard.made
+
+
+def test_a_row_that_someone_has_gets_the_new_text_of_its_word(columns: Columns) -> None:
+    delta, neuron = next(deltas()), Neuron(word_id("bee"), PRIME)
+    columns.add(delta, ALL)
+    row = columns.row(neuron)
+    columns.add(replace(EMPTY, names={word_id("bee"): "a bee"}), ALL)
+    renamed = columns.row(neuron)
+    assert row is not None
+    assert renamed is not None
+    assert (row.name.word, renamed.name.word) == ("bee", "a bee")
+
+
+@pytest.mark.usefixtures("eager")
+def test_a_name_is_read_without_the_row(columns: Columns) -> None:
+    added: list[Delta] = []
+    for delta in deltas():
+        columns.add(delta, ALL)
+        added.append(delta)
+        rows = DeltaRows(total(added))
+        neurons = [*(Neuron(*named) for named in rows.neurons), Neuron(1, 2)]
+        for neuron, row in zip(neurons, rows.read(Question(neurons)), strict=True):
+            found = columns.row(neuron, names_only=True)
+            assert (found and found.name) == (row and row.name)
+            assert found is None or not len(found.target)
+    for delta in added:
+        columns.subtract(delta, ALL)
+    assert all(columns.row(neuron, names_only=True) is None for neuron in neurons)
 
 
 def test_only_rows_of_the_shards_asked_for_are_added(columns: Columns) -> None:
