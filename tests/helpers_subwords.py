@@ -11,8 +11,9 @@ import numpy as np
 from hypothesis import strategies as st
 
 from giaann_p2p.model.delta import Delta
-from giaann_p2p.model.rows import Rows, run
-from giaann_p2p.model.spec import ModelSpec
+from giaann_p2p.model.ids import PRIME as PRIME_ID
+from giaann_p2p.model.rows import Row, Rows, run
+from giaann_p2p.model.spec import ModelSpec, increment
 from giaann_p2p.model.subwords.columns import Delimiter
 from giaann_p2p.model.subwords.evidence import Evidence, Place, needed
 from giaann_p2p.model.subwords.ids import ANY, DETERMINISTIC, PROBABILISTIC
@@ -61,6 +62,20 @@ def sequences_named(name: str) -> TokenSequences:
     data = (DATA / f"{name}.txt").read_bytes()
     (parsed,) = text_parser().parse([list(document_texts([data], name, RECOMMENDED))])
     return parsed.sequences
+
+
+def connections_of(row: Row) -> dict[tuple[int, int], dict[tuple[int, int], int]]:
+    """Return how often each (concept, feature) followed, by distance and token."""
+    found: dict[tuple[int, int], dict[tuple[int, int], int]] = {}
+    word = np.where(row.target_feature == PRIME_ID, row.target_concept, row.target_feature)
+    token = tokeniser().tokens_of(word).tolist()
+    ids = list(zip(row.target_concept.tolist(), row.target_feature.tolist(), strict=True))
+    fields = (row.target.tolist(), row.segment.tolist(), row.strength.tolist())
+    for at, segment, strength in zip(*fields, strict=True):
+        distance = RECOMMENDED.segments - segment
+        neurons = found.setdefault((distance, token[at]), {})
+        neurons[ids[at]] = strength // increment(distance)
+    return found
 
 
 def positions_of(sequence: TokenSequences) -> list[Position]:

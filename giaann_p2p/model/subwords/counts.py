@@ -6,10 +6,13 @@ import numpy as np
 
 from giaann_p2p.model.delta import first_of_runs
 from giaann_p2p.model.sequence import Ints
+from giaann_p2p.model.subwords.logarithm import Floats
 from giaann_p2p.model.subwords.spec import DISTANCES
 
 TOKENS = 1 << 18
 """A power of two above the number of tokens: a distance and three tokens make 57 bits."""
+DISCOUNT = 0.9
+"""Taken from each count, so that some probability is left for what never followed."""
 _STARTS = np.arange(1, DISTANCES + 2) * TOKENS
 _LOW_BITS = 16
 
@@ -40,14 +43,18 @@ class Tally(NamedTuple):
     starts: list[int]
     """Shape [DISTANCES + 1]: where each distance starts, and the end."""
     distinct: Ints
-    """Shape [DISTANCES]: how many tokens followed at each distance."""
+    """Shape [DISTANCES]: K, how many tokens followed at each distance."""
     total: Ints
-    """Shape [DISTANCES]: the sum of their counts."""
+    """Shape [DISTANCES]: N, the sum of their counts."""
+    divisor: Ints
+    """Shape [DISTANCES]: N; 1 where nothing followed."""
+    discounts: Floats
+    """Shape [DISTANCES]: 0.9 K, what is taken from the counts; 1 where nothing followed."""
 
     def counts(self, distance: int) -> Counts:
         """Return the counts at a distance."""
         start, end = self.starts[distance - 1], self.starts[distance]
-        return Counts(self.token[start:end], self.times[start:end], int(self.total[distance - 1]))
+        return Counts(self.token[start:end], self.times[start:end], self.total.item(distance - 1))
 
     def size(self, distance: int) -> int:
         """Return how many tokens followed at a distance."""
@@ -63,27 +70,20 @@ class Tally(NamedTuple):
         return found
 
 
-def tallied(distance: Ints, token: Ints, times: Ints) -> Tally:
-    """Return the tally of n connections by distance and token, [n] each, in any order.
-
-    Targets that are not tokens, and strengths below one occurrence, are ignored: only a lying peer
-    sends them.
-    """
-    if len(token) and (token.min() < 0 or times.min() < 1):
-        honest = np.flatnonzero((token >= 0) & (times > 0))
-        distance, token, times = distance[honest], token[honest], times[honest]
-    key = distance * TOKENS + token
+def tallied(key: Ints, times: Ints) -> Tally:
+    """Return the tally of n connections, [n] each, in any order; a key may come several times."""
     order = _order(key)
     key, times = key.take(order), times.take(order)
-    first = first_of_runs(key)
-    if not first.all():
-        starts = first.nonzero()[0]
+    starts = first_of_runs(key).nonzero()[0]
+    if len(starts) < len(key):
         key, times = key.take(starts), np.add.reduceat(times, starts)
-    starts, sums = key.searchsorted(_STARTS), np.zeros(len(key) + 1, np.int64)
-    times.cumsum(out=sums[1:])
-    before = sums.take(starts)
+    starts, before = key.searchsorted(_STARTS), np.zeros(len(key) + 1, np.int64)
+    times.cumsum(out=before[1:])
+    before = before.take(starts)
     distinct, total = starts[1:] - starts[:-1], before[1:] - before[:-1]
-    return Tally(key, key & (TOKENS - 1), times, starts.tolist(), distinct, total)
+    none = distinct == 0
+    sums = distinct, total, total + none, DISCOUNT * distinct + none
+    return Tally(key, key & (TOKENS - 1), times, starts.tolist(), *sums)
 
 
 def _order(key: Ints) -> Ints:

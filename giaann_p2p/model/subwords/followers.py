@@ -8,7 +8,6 @@ not ask.
 """
 
 from functools import cached_property
-from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -30,16 +29,25 @@ _MOST_FREQUENT = 8
 
 
 class Targets(NamedTuple):
-    """The neurons that followed a row's neuron at one distance, m in all, in order of tokens."""
+    """The neurons that followed a row's neuron at one distance, m in all, in the row's order."""
 
-    token: Ints
-    """Shape [m]: the token of each, ascending."""
     home: Ints
     """Shape [m]: the concept token of its column; -1 in a row that ignores columns."""
     feature: Ints
     """Shape [m]: its feature as a token; -1 for the prime feature."""
     times: Ints
     """Shape [m]: how often each followed."""
+
+
+class _Near(NamedTuple):
+    """The connections by distance in tokens, m in all, in the row's order."""
+
+    key: Ints
+    """Shape [m]: distance * TOKENS + token."""
+    at: Ints
+    """Shape [m]: the index of the target."""
+    times: Ints
+    """Shape [m]: how often it followed."""
 
 
 class _Kept(NamedTuple):
@@ -74,7 +82,7 @@ class Followers:
         kept = self._kept
         if kept is None or kept.below is not versions[0] or kept.frequencies is not versions[1]:
             tally = self.tally
-            share = frequencies.share[tally.token]
+            share = frequencies.share.take(tally.token)
             if below is not None:
                 share = backed_off(below.tally, tally, share)
             kept = self._kept = _Kept(*versions, gains_of(tally, share))
@@ -83,11 +91,7 @@ class Followers:
     @cached_property
     def tally(self) -> Tally:
         """How often each token followed at each distance, in any column."""
-        row = self.row
-        word = np.where(row.target_feature == _PRIME, row.target_concept, row.target_feature)
-        token = self._known.tokens_of(word)
-        distance, at, times = self._near()
-        return tallied(distance, token.take(at), times)
+        return tallied(self._near.key, self._near.times)
 
     @cached_property
     def frequencies(self) -> Frequencies:
@@ -96,43 +100,52 @@ class Followers:
 
     def targets(self, distance: int) -> Targets:
         """Return the neurons that followed at a distance."""
-        return self._targets[distance - 1]
+        (home, feature), near = self.neurons, self._near
+        here = (near.key // TOKENS == distance).nonzero()[0]
+        at = near.at[here]
+        return Targets(home[at], feature[at], near.times[here])
+
+    def times_of(self, token: int, distance: int) -> list[tuple[tuple[int, int], int]]:
+        """Return how often each neuron (concept, feature) of a token followed at a distance."""
+        row, (key, at, times) = self.row, self._near
+        here = (key == distance * TOKENS + token).nonzero()[0]
+        at = at.take(here)
+        ids = row.target_concept.take(at).tolist(), row.target_feature.take(at).tolist()
+        return list(zip(zip(*ids, strict=True), times.take(here).tolist(), strict=True))
 
     def most_frequent(self, distance: int) -> dict[tuple[int, int, int], float]:
         """Return the shares of the most frequent (token, home, feature) at a distance."""
-        targets = self.targets(distance)
-        best = np.argsort(-targets.times, kind="stable")[:_MOST_FREQUENT]
-        total = int(targets.times.sum())
-        shares = (targets.times[best] / max(total, 1)).tolist()
-        names = (part[best].tolist() for part in (targets.token, targets.home, targets.feature))
-        return dict(zip(zip(*names, strict=True), shares, strict=True))
+        home, feature, times = self.targets(distance)
+        best = np.argsort(-times, kind="stable")[:_MOST_FREQUENT]
+        shares = (times[best] / max(int(times.sum()), 1)).tolist()
+        names = zip(home[best].tolist(), feature[best].tolist(), strict=True)
+        tokens = [(home if feature < 0 else feature, home, feature) for home, feature in names]
+        return dict(zip(tokens, shares, strict=True))
 
     @cached_property
-    def _targets(self) -> list[Targets]:
-        """The targets at each distance."""
-        (token, home, feature), (distance, at, times) = self.neurons, self._near()
-        key = ((distance * TOKENS + token[at]) * TOKENS + home[at] + 1) * TOKENS + feature[at]
-        order = key.argsort()
-        at, distance = at[order], distance[order]
-        ends = distance.searchsorted(np.arange(1, DISTANCES + 2)).tolist()
-        arrays = (token[at], home[at], feature[at], times[order])
-        return [Targets(*(part[i:j] for part in arrays)) for i, j in pairwise(ends)]
+    def neurons(self) -> tuple[Ints, Ints]:
+        """The home and the feature of each target of the row, [k] each."""
+        row, known = self.row, self._known
+        return known.tokens_of(row.target_concept), known.tokens_of(row.target_feature)
 
-    def _near(self) -> tuple[Ints, Ints, Ints]:
-        """The distance, the index of the target, and the count of each connection by distance."""
+    @cached_property
+    def _near(self) -> _Near:
+        """Targets that are not tokens, and strengths below one occurrence, are left out.
+
+        Only a lying peer sends them.
+        """
         row = self.row
         segment, at, strength = row.segment, row.target, row.strength
         if self._spec.column_segments:
             near = np.flatnonzero(segment >= self._spec.column_segments)
             segment, at, strength = segment[near], at[near], strength[near]
+        word = np.where(row.target_feature == _PRIME, row.target_concept, row.target_feature)
+        token = self._known.tokens_of(word)
         distance = self._spec.segments - segment.astype(np.int64)
-        return distance, at, strength // _INCREMENTS.take(distance)
-
-    @cached_property
-    def neurons(self) -> tuple[Ints, Ints, Ints]:
-        """The token, the home and the feature of each target of the row, [k] each."""
-        row = self.row
-        home = self._known.tokens_of(row.target_concept)
-        feature = self._known.tokens_of(row.target_feature)
-        token = np.where(row.target_feature == _PRIME, home, feature)
-        return token, home, feature
+        times = strength // _INCREMENTS.take(distance)
+        key = distance * TOKENS
+        key += token.take(at)
+        if token.min(initial=0) < 0 or times.min(initial=1) < 1:
+            honest = np.flatnonzero((token.take(at) >= 0) & (times > 0))
+            key, at, times = key[honest], at[honest], times[honest]
+        return _Near(key, at, times)

@@ -17,11 +17,10 @@ from typing import NamedTuple
 import numpy as np
 
 from giaann_p2p.model.sequence import Ints
-from giaann_p2p.model.subwords.counts import Tally
+from giaann_p2p.model.subwords.counts import DISCOUNT, Tally
 from giaann_p2p.model.subwords.logarithm import LOG_UNITS, Floats, logarithms
 from giaann_p2p.model.subwords.spec import DISTANCES
 
-DISCOUNT = 0.9
 TENTHS = (10, 5, 3, 2, 2)
 """The weight of each distance, in tenths."""
 _WEIGHTS = np.array(TENTHS)
@@ -45,12 +44,11 @@ def gains_of(tally: Tally, below: Floats) -> tuple[Gains, ...]:
 
     Where nothing followed, nothing is added: the probability is the one below.
     """
-    size, total = _sizes(tally)
     odds = np.empty(DISTANCES + len(below))  # all logarithms at once is faster
-    np.divide(size, total, out=odds[:DISTANCES])
+    np.divide(tally.discounts, tally.divisor, out=odds[:DISTANCES])
     raised = odds[DISTANCES:]
     np.subtract(tally.times, DISCOUNT, out=raised)
-    raised /= size.repeat(tally.distinct) * below
+    raised /= tally.discounts.repeat(tally.distinct) * below
     raised += 1
     logs = logarithms(odds)
     logs[:DISTANCES] *= _WEIGHTS
@@ -62,15 +60,8 @@ def gains_of(tally: Tally, below: Floats) -> tuple[Gains, ...]:
 
 def backed_off(tally: Tally, asked: Tally, below: Floats) -> Floats:
     """Return the probabilities that a row gives to another row's tokens, given those below."""
-    size, total = _sizes(tally)
     found: Floats = np.subtract(tally.of(asked.key), DISCOUNT)
     np.maximum(found, 0.0, out=found)
-    found += size.repeat(asked.distinct) * below
-    found /= total.repeat(asked.distinct)
+    found += tally.discounts.repeat(asked.distinct) * below
+    found /= tally.divisor.repeat(asked.distinct)
     return found
-
-
-def _sizes(tally: Tally) -> tuple[Floats, Ints]:
-    """Return 0.9 K and N at each distance; 1 and 1 where nothing followed."""
-    none = tally.total == 0
-    return DISCOUNT * tally.distinct + none, tally.total + none

@@ -124,7 +124,7 @@ class Lif:
 
 
 def _gains(followers: Followers, graded: bool) -> _Gains:
-    row, (_, home, feature) = followers.row, followers.neurons
+    row, (home, feature) = followers.row, followers.neurons
     gain = tanh(row.strength / UNITS / _HALF) if graded else np.ones(len(row.strength))
     found: _Gains = {}
     fields = (home[row.target], feature[row.target], row.segment, gain)

@@ -26,6 +26,7 @@ from typing import NamedTuple
 import numpy as np
 
 from giaann_p2p.model.manner import Sampling
+from giaann_p2p.model.rows import Neuron
 from giaann_p2p.model.sequence import Ints
 from giaann_p2p.model.subwords.basis import Basis
 from giaann_p2p.model.subwords.counts import NOTHING, common
@@ -173,18 +174,11 @@ def place_of(evidence: Evidence, token: int, last: Sequence[Place]) -> Place | N
     None if no own row leads to the token. Ties go to the smaller neuron, the prime one first.
     """
     hits: dict[tuple[int, int], int] = {}
-    for distance, place in enumerate(last[:DISTANCES], 1):
-        row = evidence.followers(evidence.own(place))
-        if row is None:
-            continue
-        targets = row.targets(distance)
-        first, end = np.searchsorted(targets.token, [token, token + 1]).tolist()
-        part = (
-            array[first:end].tolist() for array in (targets.home, targets.feature, targets.times)
-        )
-        for home, feature, count in zip(*part, strict=True):
-            hits[home, feature] = hits.get((home, feature), 0) + count
-    if not hits:
-        return None
-    home, feature = min(hits, key=lambda neuron: (-hits[neuron], neuron))
-    return Place(token, home, feature < 0)
+    for distance, (own, _) in enumerate(evidence.rows_of(last), 1):
+        if own is not None:
+            for neuron, times in own.times_of(token, distance):
+                hits[neuron] = hits.get(neuron, 0) + times
+    most = max(hits.values(), default=0)
+    best = (evidence.place_of(Neuron(*neuron)) for neuron, times in hits.items() if times == most)
+    named = [place for place in best if place is not None and place.home is not None]
+    return min(named, key=lambda place: (place.home, not place.prime), default=None)

@@ -86,8 +86,8 @@ class Tokeniser:
 
     def _searched(self, ids: Ids) -> Ints:
         known, token = self._by_id
-        at = np.minimum(np.searchsorted(known, ids), len(known) - 1)
-        return np.where(known[at] == ids, token[at], -1)
+        at = known.searchsorted(ids)
+        return np.where(known.take(at, mode="clip") == ids, token.take(at, mode="clip"), -1)
 
     @cached_property
     def _by_id(self) -> tuple[Ids, Ints]:

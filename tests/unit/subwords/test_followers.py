@@ -4,23 +4,25 @@ import gc
 import sys
 import weakref
 from collections.abc import Callable
+from dataclasses import replace
 from types import FrameType
 from typing import NamedTuple
 
 import numpy as np
 import pytest
 
-from giaann_p2p.model.rows import DeltaRows, Question, Row
+from giaann_p2p.model.rows import DeltaRows, Neuron, Question, Row
 from giaann_p2p.model.subwords import followers as module
 from giaann_p2p.model.subwords.counts import Tally
 from giaann_p2p.model.subwords.evidence import CountedRows, Evidence, Place
 from giaann_p2p.model.subwords.followers import Followers
 from giaann_p2p.model.subwords.gain import Gains, gains_of
-from giaann_p2p.model.subwords.ids import EVERYTHING
+from giaann_p2p.model.subwords.ids import ANY, EVERYTHING
 from giaann_p2p.model.subwords.learn import learn_tokens
 from giaann_p2p.model.subwords.logarithm import Floats
+from giaann_p2p.model.subwords.tokeniser import VOCABULARY
 from tests.helpers import Shuffled
-from tests.helpers_subwords import RECOMMENDED, sequences_named
+from tests.helpers_subwords import RECOMMENDED, connections_of, sequences_named
 
 COMMA = Place(11, 147650)
 """A token, in a column, of the first and of the last text of quick.txt."""
@@ -131,6 +133,54 @@ def test_gains_keep_no_other_row_in_memory() -> None:
     gc.collect()
     assert [one() for one in gone] == [None] * 3
     assert own.counts(1).total > 0
+
+
+def test_neurons_are_found_by_token_and_distance_as_the_rows_have_them() -> None:
+    rows = DeltaRows(learn_tokens(sequences_named("wiki")[:4], RECOMMENDED))
+    asked = [Neuron(*named) for named in rows.neurons if named[0] != ANY]
+    counted, most = CountedRows(RECOMMENDED), 0
+    for row in rows.read(Question(asked)):
+        assert row is not None
+        own = counted.of(row)
+        for (distance, token), neurons in connections_of(row).items():
+            assert dict(own.times_of(token, distance)) == neurons
+            home, feature, times = own.targets(distance)
+            here = np.where(feature < 0, home, feature) == token
+            assert sorted(times[here].tolist()) == sorted(neurons.values())
+            most = max(most, len(neurons))
+        assert not own.times_of(VOCABULARY - 1, 1)
+    assert most > 1  # some token followed in two columns
+
+
+def test_the_most_frequent_neurons_come_with_their_shares() -> None:
+    own = three(4).own
+    times = sorted(own.targets(1).times.tolist(), reverse=True)
+    found = own.most_frequent(1)
+    assert list(found.values()) == [one / sum(times) for one in times[:8]]
+    neurons = set(zip(*(part.tolist() for part in own.targets(1)[:2]), strict=True))
+    for token, home, feature in found:
+        assert (home, feature) in neurons
+        assert token == (home if feature < 0 else feature)
+
+
+@pytest.mark.parametrize("kind", [0, 1])
+@pytest.mark.parametrize("lie", ["target", "strength"])
+def test_a_liars_connections_count_for_nothing_but_the_others_do(kind: int, lie: str) -> None:
+    row = rows_of(4)[kind]
+    first = row.target == 0
+    if lie == "target":
+        strange = replace(row, target_feature=np.append(np.uint64(1), row.target_feature[1:]))
+    else:
+        strange = replace(row, strength=np.where(first, 1, row.strength))  # below one occurrence
+    rest = (field[~first] for field in (row.target, row.segment, row.strength))
+    fields = dict(zip(("target", "segment", "strength"), rest, strict=True))
+    lies, honest = (CountedRows(RECOMMENDED).of(one) for one in (strange, replace(row, **fields)))
+    for distance in range(1, 6):
+        for one, other in zip(lies.counts(distance), honest.counts(distance), strict=True):
+            assert np.array_equal(one, other)
+        for one, other in zip(lies.targets(distance), honest.targets(distance), strict=True):
+            assert np.array_equal(one, other)
+    assert honest.counts(1).total > 0
 
 
 class Interrupted:
