@@ -24,6 +24,7 @@ from giaann_p2p.model.profile import Measure, Scoring
 from giaann_p2p.model.rows import Neuron, Steps
 from giaann_p2p.model.subwords.basis import Basis
 from giaann_p2p.model.subwords.evidence import CountedRows, Evidence, Place, needed
+from giaann_p2p.model.subwords.ids import EVERYTHING
 from giaann_p2p.model.subwords.lif import TEST, TRAIN, Lif
 from giaann_p2p.model.subwords.likelihood import log_probability
 from giaann_p2p.model.subwords.mix import (
@@ -199,6 +200,8 @@ class TokenEvaluation:
 
     def _by_all_measures(self, sequence: TokenSequences, places: Sequence[Place]) -> Steps[None]:
         """Predict a sequence by each measure, and add to the score."""
+        if self._measure.feed is Feed.TRUE:
+            yield from self._evidence.need([EVERYTHING, *self._needed(sequence)])
         named_at, none = sequence.named_at.tolist(), 0.0 if self._measure.bits else None
         given, strict = TokenScore(bits=none), TokenScore(bits=none)
         yield from self._by_mix(places, [0] * len(places), given)
@@ -230,7 +233,8 @@ class TokenEvaluation:
                 place if known <= at else place._replace(home=None)
                 for place, known in read[-DISTANCES:][::-1]
             ]
-            yield from self._evidence.need(needed(self._evidence, last))
+            if own:  # otherwise all rows were read before
+                yield from self._evidence.need(needed(self._evidence, last))
             found, place = self._candidates(last), None
             if found and (own or score is self.score):  # the other scores count no neurons
                 place = place_of(self._evidence, found.best, last)

@@ -211,6 +211,23 @@ def test_a_swarm_is_evaluated_as_a_brain_is(
     assert evaluation.score.predicted > 200
 
 
+def test_an_evaluation_asks_for_all_rows_of_a_text_at_once(
+    rows: DeltaRows, profile: AnyProfile
+) -> None:
+    asked: list[Question] = []
+
+    class Noting:
+        def read(self, question: Question) -> Answer:
+            asked.append(question)
+            return rows.read(question)
+
+    evaluation = profile.minds().evaluation(Measure(seed_tokens=8, feed=Feed.TRUE))
+    with opened(DATA / "quick.txt") as corpus:
+        steps = evaluation.of(list(profile.texts(corpus.blocks(), "quick"))).steps
+    run(steps, Noting())
+    assert len(asked) == evaluation.score.sentences == 4
+
+
 def test_answers_of_either_profile_travel() -> None:
     word = Token(" bee", "bee", Name("bee", None), Tier.EXACT, 1.0, 2, 0.5)
     token = SubwordToken("be", "be", Name("b", "e"), Basis.RECALL, 1.0, 2, 0.5)
