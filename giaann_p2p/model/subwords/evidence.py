@@ -16,8 +16,8 @@ from giaann_p2p.model.subwords.spec import DISTANCES, of_subwords
 from giaann_p2p.model.subwords.tokeniser import tokeniser
 
 _MOST_ROWS = 1 << 14
-_MOST_CONNECTIONS = 1 << 22
-"""The most connections in the rows kept by default, at some 80 bytes each."""
+MOST_CONNECTIONS = 1 << 22
+"""The most connections in the rows kept for later answers, at some 80 bytes each."""
 _MOST_READ = 1 << 21
 """The same for the rows of one answer; compute peers end an answer that takes over 256 MiB."""
 CONNECTION_BYTES, _ROW_BYTES = 80, 1024
@@ -40,7 +40,7 @@ class CountedRows:
     The counts of a row are used again as long as the row is the same.
     """
 
-    def __init__(self, spec: ModelSpec, most_connections: int = _MOST_CONNECTIONS) -> None:
+    def __init__(self, spec: ModelSpec, most_connections: int = MOST_CONNECTIONS) -> None:
         self.spec = spec
         self.known = tokeniser(of_subwords(spec).tokeniser)
         self._most = most_connections

@@ -15,7 +15,13 @@ from giaann_p2p.model.rows import Neuron, Question, Rows
 from giaann_p2p.model.spec import ModelSpec
 from giaann_p2p.model.subwords.answer import TokenContinuation, prompt_tokens, sure_places
 from giaann_p2p.model.subwords.evaluate import TokenEvaluation
-from giaann_p2p.model.subwords.evidence import CONNECTION_BYTES, CountedRows, Evidence, needed
+from giaann_p2p.model.subwords.evidence import (
+    CONNECTION_BYTES,
+    MOST_CONNECTIONS,
+    CountedRows,
+    Evidence,
+    needed,
+)
 from giaann_p2p.model.subwords.ids import EVERYTHING
 from giaann_p2p.model.subwords.learn import learn_tokens
 from giaann_p2p.model.subwords.parse import ParsedTexts, TextParser, parse_text_chunks
@@ -40,6 +46,7 @@ class SubwordsProfile:
 
     def __init__(self, spec: ModelSpec, device: torch.device) -> None:
         self._spec, self._own, self._device = spec, of_subwords(spec), device
+        self._minds: SubwordsMinds | None = None
 
     def __repr__(self) -> str:
         return f"<SubwordsProfile on {self._device}: S={self._spec.seed_tokens}>"
@@ -96,8 +103,14 @@ class SubwordsProfile:
         return [prompt_tokens(prompt, self.parser, self._spec) for prompt in prompts]
 
     def minds(self, most_bytes: int = MOST_BYTES) -> "SubwordsMinds":
-        """Return what the answers of a process share."""
-        return SubwordsMinds(self, self._spec, most_bytes)
+        """Return what the answers of a process share: the same again for the same bound.
+
+        So a brain goes on with the rows of its former answers. Any thread may use them.
+        """
+        minds = self._minds
+        if minds is None or minds.most_bytes != most_bytes:
+            minds = self._minds = SubwordsMinds(self, self._spec, most_bytes)
+        return minds
 
     def _learned(self, parsed: ParsedTexts) -> Learned:
         delta = learn_tokens(parsed.sequences, self._spec)
@@ -110,7 +123,8 @@ class SubwordsMinds:
     def __init__(self, profile: SubwordsProfile, spec: ModelSpec, most_bytes: int) -> None:
         self.most_bytes = most_bytes
         self._profile, self._spec = profile, spec
-        self._counted = CountedRows(spec, most_bytes // _PART // CONNECTION_BYTES)
+        connections = most_bytes // _PART // CONNECTION_BYTES
+        self._counted = CountedRows(spec, min(connections, MOST_CONNECTIONS))
 
     def __repr__(self) -> str:
         return f"<SubwordsMinds: {self._counted!r}>"

@@ -14,7 +14,10 @@ from giaann_p2p import (
     subword_spec,
 )
 from giaann_p2p.model.manner import Beam, Variant
+from giaann_p2p.model.sequence import Ints
+from giaann_p2p.model.subwords import followers, profile
 from giaann_p2p.model.subwords.basis import Basis
+from giaann_p2p.model.subwords.counts import Tally, tallied
 from giaann_p2p.model.subwords.evaluate import TokenScore
 from giaann_p2p.model.subwords.spec import reference_spec
 from tests.helpers import DATA
@@ -127,6 +130,37 @@ def test_a_token_comes_with_its_best_rivals_if_they_are_asked_for(brain: Brain) 
     assert drawn.rivals == token.rivals[:2]  # the model's, whatever is drawn
     (plain,) = brain.generate(prompt, max_tokens=1).tokens
     assert plain == token._replace(rivals=())
+
+
+@pytest.fixture
+def counted(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Return a list to which each row that is counted adds its number of connections."""
+    found: list[int] = []
+
+    def noted(key: Ints, times: Ints) -> Tally:
+        found.append(len(key))
+        return tallied(key, times)
+
+    monkeypatch.setattr(followers, "tallied", noted)
+    return found
+
+
+def test_a_brain_counts_the_rows_of_its_answers_once(bees: Brain, counted: list[int]) -> None:
+    answer, before = bees.generate("Bees make"), len(counted)
+    assert bees.generate("Bees make") == answer
+    assert len(counted) == before > 0
+    bees.train("Bees make wax. They make it in the hive and it is white at first.")
+    bees.generate("Bees make")
+    assert len(counted) > before
+
+
+def test_a_brain_lets_go_of_rows_when_there_are_too_many(
+    bees: Brain, counted: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(profile, "MOST_CONNECTIONS", 0)
+    answer, before = bees.generate("Bees make"), len(counted)
+    assert bees.generate("Bees make") == answer
+    assert len(counted) > before
 
 
 def test_unknown_tokens_are_named(bees: Brain) -> None:
