@@ -1,11 +1,13 @@
-"""How fast `mix` chooses tokens with rows at hand, in one process on one core, and what it chooses.
+"""How fast `mix` chooses tokens in one process on one core, which ones, and how fast it answers.
 
     python -m tests.benchmarks.mixing DIRECTORY TEXT [--choices 1500] [--repeat 5]
 
 DIRECTORY has a brain of the profile subwords (`giaann solo train`). The choices are spread over the
 TEXT; a token's column is known once its noun was read. The first round makes counts and logarithms
-of the rows, and the later ones find them; the best of these counts. Rates are per second of
-processor time. The digest of the tokens is the same for the same brain and text, on every machine.
+of the rows, and the later ones find them; the best of these counts. Then prompts from all over the
+text are answered twice; that is with the parse and with reading rows from the brain, most of which
+it still has the second time. Rates are per second of processor time. The digest of the tokens is
+the same for the same brain and text, on every machine.
 """
 
 import argparse
@@ -30,6 +32,8 @@ from giaann_p2p.solo.brain import Brain
 
 _EACH = 50
 """So many choices of a text of three sentences, at most."""
+_PROMPTS, _WORDS, _ANSWER = 40, 9, 40
+"""So many prompts, each of so many words; and the most tokens of an answer."""
 
 
 def main() -> None:
@@ -41,6 +45,7 @@ def main() -> None:
     options.add_argument("--repeat", type=int, default=5, help="rounds, the best taken")
     given = options.parse_args()
     with Brain.open(given.directory, readonly=True) as brain:
+        brain.generate("Load", max_tokens=1)  # the pipeline, and the tables that all choices use
         evidence = Evidence(CountedRows(brain.spec, 1 << 40))
         asked = list(_asked(given.text, brain.spec, given.choices))
         rows = dict.fromkeys(neuron for last in asked for neuron in needed(evidence, last))
@@ -48,7 +53,9 @@ def main() -> None:
         print(f"{brain!r}: {len(asked):,} choices from {evidence!r}")
         seconds, chosen = _timed(evidence, asked)
         best = min(_timed(evidence, asked)[0] for _ in range(given.repeat))
+        answers = [_answered(brain, given.text) for _ in range(2)]
     print(f"first round: {len(asked) / seconds:,.0f} tokens/s, then {len(asked) / best:,.0f}")
+    print(f"answers: {answers[0]:,.0f} tokens/s, then {answers[1]:,.0f}")
     print(f"mean candidates: {sum(one.candidates for one in chosen) / len(chosen):,.0f}")
     tokens = repr([(one.token, one.candidates, one.basis.value) for one in chosen])
     print(f"digest: {hashlib.blake2b(tokens.encode(), digest_size=16).hexdigest()}")
@@ -58,6 +65,15 @@ def _timed(evidence: Evidence, asked: list[list[Place]]) -> tuple[float, list[To
     started = time.process_time()
     chosen = [mix(evidence, last) for last in asked]
     return time.process_time() - started, [choice for choice in chosen if choice]
+
+
+def _answered(brain: Brain, text: Path) -> float:
+    """Answer the prompts; return how many tokens a second that made."""
+    texts = [one.text for one in document_texts([text.read_bytes()], text.name, brain.spec)]
+    prompts = [" ".join(one.split()[:_WORDS]) for one in texts[:: max(1, len(texts) // _PROMPTS)]]
+    started = time.process_time()
+    said = sum(len(brain.generate(one, max_tokens=_ANSWER).tokens) for one in prompts)
+    return said / (time.process_time() - started)
 
 
 def _asked(text: Path, spec: ModelSpec, choices: int) -> Iterator[list[Place]]:
