@@ -149,6 +149,7 @@ async def measured(swarm: LocalSwarm, names: list[str]) -> list[str]:
         print(f"{name}: {told(one)}", flush=True)
         if one.texts != cold.texts:
             raise SystemExit(f"answers {name} differ: {one.texts}, and cold {cold.texts}")
+    await settled(swarm)
     async with visiting(swarm) as found:
         await learn(found, ANOTHER)
         last = await in_turn(found, Only(computing(found)[0]), PROMPTS, MOST)
