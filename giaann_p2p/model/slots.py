@@ -2,13 +2,16 @@
 
 A row of a store on this machine carries the store's own numbers of its targets, so a slot is found
 by indexing an array. Rows from a network carry no numbers, nor do neurons that were never learned:
-these are looked up by name, and once one has come, all slots are kept by name, too.
+these are looked up by name, and once one has come, all slots are kept by name, too. Names are in a
+dictionary, because most rows have a few dozen targets, which arrays would take longer for.
 """
+
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 
 from giaann_p2p.model.neurons import Neurons
-from giaann_p2p.model.rows import Neuron, Row
+from giaann_p2p.model.rows import Row
 from giaann_p2p.model.sequence import Ids, Ints
 
 _GROWTH = 1.5
@@ -24,7 +27,8 @@ class Slots:
         # By number: the slot plus 1, 0 for none. Such an array takes memory only where it is
         # written to.
         self._mapped = np.zeros(0, np.int64)
-        self._named: Neurons | None = None  # all slots, once a row without numbers has come
+        # All slots by concept and feature, once a row without numbers has come.
+        self._named: dict[tuple[int, int], int] | None = None
 
     def __len__(self) -> int:
         return self._count
@@ -33,8 +37,8 @@ class Slots:
         """Return the slots of a row's own neuron and targets, [k]; a new neuron gets a new slot."""
         numbers = row.numbers
         if numbers is None or self._source not in (None, numbers.source):
-            targets = self._by_name(row.target_concept, row.target_feature)
-            return self._own(row.neuron), targets
+            named = self._by_name(_pairs(row.target_concept, row.target_feature))
+            return self._by_name([row.neuron])[0], np.array(named, np.int64)
         self._map(numbers.source, max(numbers.own, int(numbers.target.max(initial=0))))
         targets = self._by_number(numbers.source, numbers.target)
         return int(self._by_number(numbers.source, np.array([numbers.own]))[0]), targets
@@ -50,33 +54,25 @@ class Slots:
 
     def _added(self, source: Neurons, number: Ints) -> Ints:
         if self._named is not None:
-            return self._by_name(*source.ids(number))
+            return np.array(self._by_name(_pairs(*source.ids(number))), np.int64)
         self._count += len(number)
         return np.arange(self._count - len(number), self._count)
 
-    def _by_name(self, concept: Ids, feature: Ids) -> Ints:
+    def _by_name(self, neurons: Iterable[tuple[int, int]]) -> list[int]:
         if self._named is None:
             self._named = self._names()
-        slot = self._named.numbers(concept, feature).astype(np.int64)
-        self._count = len(self._named)
-        return slot
+        named = self._named
+        slots = [named.setdefault(neuron, len(named)) for neuron in neurons]
+        self._count = len(named)
+        return slots
 
-    def _own(self, neuron: Neuron) -> int:
-        """Return the slot of one neuron; it usually has one, as a target of the row before."""
-        found = None if self._named is None else self._named.find(*neuron)
-        if found is None:
-            concept, feature = np.array([neuron], np.uint64).T
-            found = int(self._by_name(concept, feature)[0])
-        return found
-
-    def _names(self) -> Neurons:
+    def _names(self) -> dict[tuple[int, int], int]:
         """Return all slots by name."""
-        named = Neurons()
-        if self._source is not None:
-            number = self._mapped.nonzero()[0]
-            number = number[self._mapped[number].argsort()]
-            named.numbers(*self._source.ids(number))
-        return named
+        if self._source is None:
+            return {}
+        number = self._mapped.nonzero()[0]
+        slots = (self._mapped[number] - 1).tolist()
+        return dict(zip(_pairs(*self._source.ids(number)), slots, strict=True))
 
     def _map(self, source: Neurons, largest: int) -> None:
         """Make room for a source's numbers."""
@@ -85,3 +81,7 @@ class Slots:
             grown = np.zeros(max(len(source), int(_GROWTH * len(self._mapped))), np.int64)
             grown[: len(self._mapped)] = self._mapped
             self._mapped = grown
+
+
+def _pairs(concept: Ids, feature: Ids) -> Iterator[tuple[int, int]]:
+    return zip(concept.tolist(), feature.tolist(), strict=True)
