@@ -4,9 +4,11 @@ All code here that needs rows is `Steps` (see `rows`): it yields a question and 
 answer, wherever that comes from.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from copy import copy
 from typing import NamedTuple
+
+import numpy as np
 
 from giaann_p2p.model.activation import Activation, Batch, Heard
 from giaann_p2p.model.board import CONNECTION_BYTES
@@ -42,8 +44,7 @@ class Taken(NamedTuple):
 class Mind:
     """What was heard of a prompt, under one timing or, with `auto`, under several.
 
-    After the prompt, the states of the later timings of `auto` are brought up to date only when
-    they are needed.
+    The state of a timing is brought up to date only when it is needed.
     """
 
     def __init__(
@@ -111,15 +112,21 @@ class Mind:
         if row.neuron not in self._known:
             self.know(row)
 
-    def settled(self) -> Steps[Sequence[Activation]]:
-        """Bring the states of all timings up to date; return them, the strictest first.
+    def settled(self) -> Iterator[Steps[Activation]]:
+        """Yield steps to the state of each timing, brought up to date, the strictest first."""
+        return map(self._settled, self._states)
 
-        All of them together take little longer than one.
-        """
-        behind = [state for state in self._states if not state.settled]
-        if behind:
-            yield behind
-        return self._states
+    def expects(self, neuron: Neuron) -> Steps[bool]:
+        """Return whether any timing expects a neuron next, in whatever column."""
+        if self.prefetches:
+            yield from self._settled(self._states[0])  # for `foreseen`
+        if not all(timing.ordered for timing in self._timings):
+            # Without order, all neurons are expected that ever came right after the last one.
+            return _follows(neuron, self._heard.rows[-1], self._batch.spec)
+        for steps in self.settled():
+            if neuron in (yield from steps).candidates(anywhere=True):
+                return True
+        return False
 
     def candidates(self) -> Steps[tuple[Timing, Candidates] | None]:
         """Return the candidates of the first timing that has any; None if no timing has.
@@ -129,13 +136,11 @@ class Mind:
         """
         if not len(self):
             return None
-        self._states[0].ahead = self.prefetches
         for state in self._states:
             exact = state.timing is Timing.EXACT
             if not exact and len(self._states) > 1 and self._ended():
                 return None
-            if not state.settled:
-                yield [state]
+            yield from self._settled(state)
             found = state.candidates()
             if exact:
                 self._remembered = found
@@ -154,6 +159,13 @@ class Mind:
         self._heard = heard
         self._states = [Activation(self._batch, heard, timing) for timing in self._timings]
 
+    def _settled(self, state: Activation) -> Steps[Activation]:
+        """Bring a state up to date; return it."""
+        if not state.settled:
+            state.ahead = self.prefetches and state is self._states[0]
+            yield [state]
+        return state
+
     def _ended(self) -> bool:
         """Return whether the word heard last ends a sentence.
 
@@ -166,6 +178,13 @@ class Mind:
         return last.name.word in _SENTENCE_ENDS or (
             by_heart and _ended_with(last, self._batch.spec)
         )
+
+
+def _follows(neuron: Neuron, row: Row, spec: ModelSpec) -> bool:
+    """Return whether a neuron ever came right after the one with this row."""
+    adjacent = row.target[row.segment == spec.segments - 1]
+    same = adjacent[row.target_feature[adjacent] == np.uint64(neuron.feature)]
+    return neuron.concept in row.target_concept[same].tolist()
 
 
 def _ended_with(row: Row, spec: ModelSpec) -> bool:

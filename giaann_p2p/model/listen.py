@@ -165,17 +165,9 @@ def _read(mind: Mind, written: _Written, place: int) -> Steps[_Reading]:
     parsed = written.parsed(place)
     if not len(mind):
         return parsed
-    if place < written.tail and (yield from _expected(mind, parsed.name)):
+    if place < written.tail and parsed.name and (yield from mind.expects(parsed.name.neuron)):
         return parsed
     return (yield from _remembered(mind, written, place)) or parsed
-
-
-def _expected(mind: Mind, name: Name | None) -> Steps[bool]:
-    """Return whether memory, under any timing, expects exactly this neuron."""
-    if name is None:
-        return False
-    states = yield from mind.settled()
-    return any(name.neuron in state.candidates(anywhere=True) for state in states)
 
 
 def _remembered(mind: Mind, written: _Written, place: int) -> Steps[_Reading | None]:
@@ -185,8 +177,8 @@ def _remembered(mind: Mind, written: _Written, place: int) -> Steps[_Reading | N
     """
     spelled, begun = written.spelled(place), written.begun(place)
     numbers = np.array(list(spelled), np.uint64)
-    for state in (yield from mind.settled()):
-        expected = state.candidates(anywhere=True)
+    for steps in mind.settled():
+        expected = (yield from steps).candidates(anywhere=True)
         whole = _only(expected, np.isin(_word_ids(expected), numbers))
         longer = (yield from _longer(expected, whole, begun)) if begun else None
         if longer is not None:

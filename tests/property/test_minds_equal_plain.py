@@ -17,6 +17,7 @@ from giaann_p2p.model.learn import learn
 from giaann_p2p.model.manner import Beam, Timing, Variant
 from giaann_p2p.model.manner import timings as timings_of
 from giaann_p2p.model.rows import Answer, DeltaRows, Question, Rows, Steps, abreast, run
+from giaann_p2p.model.rows import Neuron as Numbered
 from giaann_p2p.model.sequence import Sequences
 from giaann_p2p.model.spec import ModelSpec
 from giaann_p2p.store.layout import Layout
@@ -78,8 +79,8 @@ def hear(mind: Mind, prompt: Sequence[Neuron], rows: Rows) -> None:
 
 def candidates_of(mind: Mind, anywhere: bool = False) -> Candidates:
     """Return the candidates of a mind of one timing."""
-    (state,) = run(mind.settled(), DeltaRows(EMPTY))
-    return state.candidates(anywhere)
+    (steps,) = mind.settled()
+    return run(steps, DeltaRows(EMPTY)).candidates(anywhere)
 
 
 def assert_agree(fast: Mind, plain: predict.Mind, prompt: Sequence[Neuron], rows: Rows) -> None:
@@ -112,6 +113,26 @@ def test_candidates_are_the_same(
         assert listed(candidates_of(fast, anywhere=True)) == expected(anywhere.candidates())
     fast.forget()
     assert_agree(fast, mind_of(memory, spec, timing.value, variant), prompt[::-1], rows)
+
+
+@pytest.mark.parametrize("timing", ["auto", *Timing])
+@given(lesson=lessons(), spec=specs, variant=variants)
+def test_a_mind_expects_what_any_of_its_states_expects(
+    mind_device: torch.device,
+    timing: str,
+    lesson: Lesson,
+    spec: ModelSpec,
+    variant: Variant,
+) -> None:
+    corpus, prompt = lesson
+    rows = both(corpus, spec, mind_device)[1]
+    mind = Mind(Batch(spec, mind_device), timings_of(str(timing)), variant)
+    for neuron in prompt:
+        hear(mind, [neuron], rows)
+        states = [run(steps, rows) for steps in mind.settled()]
+        expected = {one for state in states for one in state.candidates(anywhere=True).neurons()}
+        some = expected | {Numbered(*ids_of(one)) for one in prompt}
+        assert {one for one in some if run(mind.expects(one), rows)} == expected
 
 
 @pytest.mark.slow

@@ -1,5 +1,7 @@
 """Reading a prompt: the parse and memory, and who is asked when."""
 
+from collections.abc import Sequence
+
 import pytest
 
 from giaann_p2p.model import listen as listening
@@ -9,7 +11,7 @@ from giaann_p2p.model.evaluate import names_of
 from giaann_p2p.model.generate import Mind
 from giaann_p2p.model.learn import learn
 from giaann_p2p.model.listen import Heard, listen
-from giaann_p2p.model.manner import AUTO
+from giaann_p2p.model.manner import AUTO, Timing
 from giaann_p2p.model.parse import Parser, max_chars
 from giaann_p2p.model.rows import (
     Answer,
@@ -88,19 +90,28 @@ def test_the_tail_is_what_memory_expects(
     assert heard(prompt, rows, small) == Heard(names(PARTY, small)[:count], [], rest)
 
 
-def test_all_timings_are_brought_up_to_date_together(rows: DeltaRows, small: Parser) -> None:
-    sentences = small.parse_prompt(list(text_sentences(PARTY, max_chars(SMALL))))
-    mind, works = Mind(Batch(SMALL)), list[int]()
+def works(text: str, timings: Sequence[Timing], rows: Rows, parser: Parser) -> list[int]:
+    """Hear a prompt; return how many words were heard at each time that a state was needed."""
+    sentences = parser.parse_prompt(list(text_sentences(text, max_chars(SMALL))))
+    mind, found = Mind(Batch(SMALL), timings), list[int]()
     steps = listen(mind, sentences)
     at = advanced(steps, None)
     while not isinstance(at, End):
+        answer: Answer = []
         if isinstance(at, Question):
-            at = advanced(steps, rows.read(at))
+            answer = rows.read(at)
         else:
-            works.append(len(at))
+            assert len(at) == 1
+            found.append(len(mind))
             done(at)
-            at = advanced(steps, [])
-    assert works == [len(AUTO)] * (len(mind) - 1)
+        at = advanced(steps, answer)
+    return found
+
+
+def test_no_state_is_needed_where_parse_and_memory_agree(rows: DeltaRows, small: Parser) -> None:
+    prompt = "The workers of the old bee garden party collected honey in the"
+    assert works(prompt, AUTO, rows, small) == [9]
+    assert works(prompt, [Timing.EXACT], rows, small) == list(range(1, 10))
 
 
 @pytest.mark.parametrize("end", [" ", "\n", "  ", "\n\n", " \t"])

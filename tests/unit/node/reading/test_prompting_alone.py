@@ -285,7 +285,7 @@ def test_memory_is_bounded(play: Play) -> None:
         assert isinstance(found, Refusal)
         assert "an answer may take here" in found.reason
 
-    play(story, mind_bytes=600_000)
+    play(story, mind_bytes=400_000)
 
 
 def test_what_was_said_elsewhere_is_bounded_as_well(play: Play) -> None:
@@ -300,7 +300,7 @@ def test_what_was_said_elsewhere_is_bounded_as_well(play: Play) -> None:
         assert "an answer may take here" in found.reason
         assert peers.asked < 400
 
-    play(story, mind_bytes=600_000)
+    play(story, mind_bytes=1_000_000)
 
 
 def test_when_the_memory_for_all_is_used_no_more_begin(play: Play) -> None:
@@ -312,10 +312,10 @@ def test_when_the_memory_for_all_is_used_no_more_begin(play: Play) -> None:
         assert isinstance(found, Refusal)
         assert found.reason.startswith("busy: no memory")
         assert number >= 4
-        assert peer._thinking.minds.nbytes <= 4_000_000
+        assert peer._thinking.minds.nbytes <= 2_000_000
         await told(peer, ask(number=bytes(16)))  # who has begun goes on
 
-    play(story, ahead=1, mind_bytes=4_000_000)
+    play(story, ahead=1, mind_bytes=2_000_000)
 
 
 @pytest.mark.parametrize(
