@@ -2,8 +2,9 @@
 
 1. In each turn of the event loop, the steps of all answers are computed together; an answer whose
    rows have not arrived yet misses the turn. Answers may begin and end at any turn.
-2. The rows of all words of a prompt are prefetched at once, as soon as it is parsed. The rows of
-   its answer are prefetched by the answer's own predictions.
+2. The rows of all words of a prompt are prefetched at once, as soon as it is parsed. Its last words
+   may turn out to be others, and these rows and those of its answer are prefetched by what the
+   words read so far predict.
 3. The event loop is never blocked for long. Prompts are parsed in a thread, all waiting ones
    together. Large rows are computed in a thread, too; other work takes no longer than a thread
    switch would.
@@ -30,7 +31,7 @@ _LARGE = 1 << 12
 _MUCH = 1 << 14
 """The same limit for all rows that are computed together."""
 _FORESEEN, _EVERY = 1, 3
-"""Number of candidates to prefetch for each place ahead, and number of tokens between prefetches.
+"""Number of candidates to prefetch for each place ahead, and number of words between prefetches.
 This fetches about six rows at a time."""
 _PARTS = 4
 """An answer may take at most one part in 4 of the memory of all answers."""
@@ -135,7 +136,7 @@ class Thought:
         """Cost of the last call of `begin` or `next`: time, rows and bytes."""
         self._thinking, self._prompt = thinking, prompt
         self._going_on = thinking.minds.continuation(prompt, manner)
-        self._since_foreseen, self._prefetches = _EVERY, False
+        self._since_foreseen, self._prefetches = 0, False
 
     @property
     def completion(self) -> str:
@@ -162,16 +163,13 @@ class Thought:
         began, bill = perf_counter(), Bill()
         parsed = await self._thinking.parser.parsed(self._prompt)
         self._thinking.rows.ahead([*self._thinking.minds.needed(parsed), *said], bill)
-        await self._thinking.through(self._going_on.begin(parsed, said), bill, self._bounded)
+        await self._thinking.through(self._going_on.begin(parsed, said), bill, self._foreseen)
         self._end(began, bill)
 
     async def next(self) -> AnyToken | None:
         """Return the answer's next token; None at its end, for the reason in `stopped`."""
         began, bill = perf_counter(), Bill()
-        self._prefetches = self._prefetches or self._since_foreseen >= _EVERY
-        self._going_on.prefetch(self._prefetches)
         token = await self._thinking.through(self._going_on.next(), bill, self._foreseen)
-        self._since_foreseen += 1
         self._end(began, bill)
         return token
 
@@ -180,13 +178,14 @@ class Thought:
         self._going_on.close()
 
     def _foreseen(self, question: Question) -> Sequence[Neuron]:
-        """Return neurons to prefetch: every few tokens, and after each row that had to be read."""
-        self._bounded(question)
-        due, self._prefetches = self._prefetches, not self._thinking.rows.has(question)
-        if not due:
-            return ()
-        self._since_foreseen = 0
-        return self._going_on.foreseen(_FORESEEN)
+        """Return neurons to prefetch: every few words, and after each row that had to be read."""
+        self._check_size()
+        foreseen = self._going_on.foreseen(_FORESEEN) if self._prefetches else ()
+        self._since_foreseen = 1 if self._prefetches else self._since_foreseen + 1
+        was_read = not self._thinking.rows.has(question)
+        self._prefetches = was_read or self._since_foreseen >= _EVERY
+        self._going_on.prefetch(self._prefetches)
+        return foreseen
 
     def _end(self, began: float, bill: Bill) -> None:
         self.cost = Cost(
@@ -198,12 +197,11 @@ class Thought:
             bill.nbytes,
         )
 
-    def _bounded(self, _question: Question) -> Sequence[Neuron]:
-        """Return no neurons to prefetch; raise TooLarge if the answer exceeds its memory bound."""
+    def _check_size(self) -> None:
+        """Raise TooLarge if the answer exceeds its memory bound."""
         most = self._thinking.minds.most_bytes // _PARTS
         if self.nbytes > most:
             raise TooLarge(
                 f"this answer needs more than the {most:,} bytes of memory that an answer may take"
                 " here; ask for fewer tokens"
             )
-        return ()

@@ -6,13 +6,17 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 
+from giaann_p2p.model.manner import Manner
+from giaann_p2p.model.parse import Parser
 from giaann_p2p.model.profiles import profile_of
-from giaann_p2p.model.rows import Answer, Question, Steps, Work
+from giaann_p2p.model.rows import Answer, DeltaRows, Neuron, Question, Rows, Steps, Work
 from giaann_p2p.model.spec import ModelSpec
 from giaann_p2p.net import clock
 from giaann_p2p.node.reading.row_cache import Bill, RowCache
-from giaann_p2p.node.reading.thinking import Thinking
+from giaann_p2p.node.reading.thinking import Thinking, Thought
+from giaann_p2p.swarm.reading.known_rows import Known
 from tests.helpers import no_nouns
+from tests.unit.node.helpers_prompts import profile_with, prompts
 from tests.unit.node.reading.test_row_cache import N, Peers
 
 
@@ -126,5 +130,41 @@ def test_an_error_in_a_step_is_its_owners_alone(spec: ModelSpec) -> None:
         assert isinstance(one, ZeroDivisionError)
         assert (other, notes) == (3, [2, 1, 1])
         await thinking.close()
+
+    clock.run(main())
+
+
+class Distant:
+    """Rows that take a while to come."""
+
+    takes = 0.01
+
+    def __init__(self, rows: Rows) -> None:
+        self._rows = rows
+
+    async def read(self, neurons: Sequence[Neuron], known: Known) -> Answer:
+        await asyncio.sleep(self.takes)
+        return self._rows.read(Question(neurons))
+
+
+def test_what_follows_a_prompt_is_read_before_its_last_words_are_heard(
+    wiki_rows: DeltaRows, parser: Parser, spec: ModelSpec
+) -> None:
+    distant, profile = Distant(wiki_rows), profile_with(parser, spec)
+
+    async def seconds_to_first_token(prompt: str) -> float:
+        thinking = Thinking(RowCache(distant.read, 1 << 24), profile, frequent=no_nouns)
+        thought, loop = Thought(prompt, Manner(), thinking), asyncio.get_running_loop()
+        began = loop.time()
+        await thought.begin()
+        assert await thought.next() is not None
+        took = loop.time() - began
+        await thinking.close()
+        return took
+
+    async def main() -> None:
+        took = [await seconds_to_first_token(prompt) for prompt in prompts(16, 12)]
+        # Two reads: of the words that the parse is sure of, and of the following ones.
+        assert took == pytest.approx([2 * distant.takes] * 16)
 
     clock.run(main())
