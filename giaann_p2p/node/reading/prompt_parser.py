@@ -3,8 +3,7 @@
 import asyncio
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from typing import Generic
+from typing import Generic, NamedTuple
 
 from giaann_p2p.model.profile import Profile, Prompt
 
@@ -12,13 +11,11 @@ _MOST_CHARS = 1 << 14
 """Maximum number of characters that are parsed together; a longer prompt is parsed alone."""
 
 
-@dataclass
-class _Waiting(Generic[Prompt]):
-    """A prompt that waits to be parsed, and the outcome."""
+class _Waiting(NamedTuple, Generic[Prompt]):
+    """A prompt that waits to be parsed, and the future of the outcome."""
 
     prompt: str
-    found: Prompt | Exception | None = None
-    """The parsed prompt, or the exception; None before it is parsed."""
+    parsed: asyncio.Future[Prompt]
 
 
 class PromptParser(Generic[Prompt]):
@@ -28,41 +25,54 @@ class PromptParser(Generic[Prompt]):
         self._profile = profile
         self._thread = ThreadPoolExecutor(1, "giaann-parse")
         self._waiting = deque[_Waiting[Prompt]]()
+        self._parsing: asyncio.Task[None] | None = None
 
     async def parsed(self, prompt: str) -> Prompt:
         """Return a prompt as its profile parses it."""
-        loop, waiting = asyncio.get_running_loop(), _Waiting[Prompt](prompt)
+        loop = asyncio.get_running_loop()
+        waiting = _Waiting[Prompt](prompt, loop.create_future())
         self._waiting.append(waiting)
-        while waiting.found is None:
-            await loop.run_in_executor(self._thread, self._next)
-        if isinstance(waiting.found, Exception):
-            raise waiting.found
-        return waiting.found
+        if self._parsing is None:
+            self._parsing = loop.create_task(self._parse())
+        return await waiting.parsed
 
     async def close(self) -> None:
         """Return when the thread has ended."""
+        if self._parsing is not None:
+            await self._parsing
         await asyncio.get_running_loop().run_in_executor(None, self._thread.shutdown)
 
-    def _next(self) -> None:
-        """Parse the prompts that wait, as many as may be parsed together."""
+    async def _parse(self) -> None:
+        """Parse the prompts that wait, until none is left."""
+        loop = asyncio.get_running_loop()
+        while taken := self._next():
+            prompts = [waiting.prompt for waiting in taken]
+            outcomes = await loop.run_in_executor(self._thread, self._outcomes, prompts)
+            for waiting, outcome in zip(taken, outcomes, strict=True):
+                if waiting.parsed.done():
+                    continue  # nobody waits for it any more
+                if isinstance(outcome, Exception):
+                    waiting.parsed.set_exception(outcome)
+                else:
+                    waiting.parsed.set_result(outcome)
+        self._parsing = None
+
+    def _next(self) -> list[_Waiting[Prompt]]:
+        """Return the prompts that wait, as many as may be parsed together."""
         taken, size = list[_Waiting[Prompt]](), 0
         while self._waiting and (not taken or size + len(self._waiting[0].prompt) <= _MOST_CHARS):
-            taken.append(self._waiting.popleft())
-            size += len(taken[-1].prompt)
-        if taken:
-            self._parse(taken)
+            waiting = self._waiting.popleft()
+            if not waiting.parsed.done():
+                taken.append(waiting)
+                size += len(waiting.prompt)
+        return taken
 
-    def _parse(self, taken: list[_Waiting[Prompt]]) -> None:
+    def _outcomes(self, prompts: list[str]) -> list[Prompt | Exception]:
         """Parse some prompts together; if that fails, one by one, so that each fails alone."""
         try:
             # The first call loads the parser, which takes a second, hence in the thread.
-            found = self._profile.parsed([waiting.prompt for waiting in taken])
+            return [*self._profile.parsed(prompts)]
         except Exception as error:  # noqa: BLE001  (raised where the prompt is awaited)
-            if len(taken) == 1:
-                taken[0].found = error
-                return
-            for waiting in taken:
-                self._parse([waiting])
-            return
-        for waiting, parsed in zip(taken, found, strict=True):
-            waiting.found = parsed
+            if len(prompts) == 1:
+                return [error]
+            return [outcome for prompt in prompts for outcome in self._outcomes([prompt])]

@@ -31,12 +31,10 @@ class Counting(Parser):
 def parsed(counting: Counting, spec: ModelSpec, prompts: list[str]) -> list[object]:
     async def main() -> list[object]:
         parser = PromptParser(profile_with(counting, spec))
-        for prompt in prompts[:-1]:
-            parser._waiting.append(prompt_parser._Waiting(prompt))
-        waiting = [*parser._waiting]
-        last = await asyncio.gather(parser.parsed(prompts[-1]), return_exceptions=True)
+        asked = [parser.parsed(prompt) for prompt in prompts]
+        found = await asyncio.gather(*asked, return_exceptions=True)
         await parser.close()
-        return [[one.text for one in w.found] for w in waiting if isinstance(w.found, list)] + last
+        return [[s.text for s in one] if isinstance(one, list) else str(one) for one in found]
 
     return clock.run(main())
 
@@ -44,15 +42,14 @@ def parsed(counting: Counting, spec: ModelSpec, prompts: list[str]) -> list[obje
 def test_all_that_wait_are_parsed_together(spec: ModelSpec) -> None:
     counting = Counting()
     found = parsed(counting, spec, ["A bee. A hill.", "A cow.", "A fox."])
-    assert found[:2] == [["A bee.", "A hill."], ["A cow."]]
+    assert found == [["A bee.", "A hill."], ["A cow."], ["A fox."]]
     assert counting.counts == [4]
 
 
 def test_one_that_cannot_be_parsed_fails_alone(spec: ModelSpec) -> None:
     counting = Counting()
-    *others, last = parsed(counting, spec, ["A bee.", "bad", "A fox.", "bad"])
-    assert others == [["A bee."], ["A fox."]]
-    assert isinstance(last, PromptError)
+    found = parsed(counting, spec, ["A bee.", "bad", "A fox.", "bad"])
+    assert found == [["A bee."], "it is bad", ["A fox."], "it is bad"]
     assert counting.counts == [4, 1, 1, 1, 1]
 
 
@@ -63,3 +60,18 @@ def test_a_bound_on_what_is_parsed_together(
     counting = Counting()
     parsed(counting, spec, ["A bee.", "A cow.", "A fox that is longer."])
     assert counting.counts == [2, 1]
+
+
+def test_what_nobody_waits_for_any_more_is_not_parsed(spec: ModelSpec) -> None:
+    counting = Counting()
+
+    async def main() -> None:
+        parser, loop = PromptParser(profile_with(counting, spec)), asyncio.get_running_loop()
+        asked = [loop.create_task(parser.parsed(prompt)) for prompt in ("A bee.", "A cow.")]
+        await asyncio.sleep(0)  # both wait now
+        asked[0].cancel()
+        assert [one.text for one in await asked[1]] == ["A cow."]
+        await parser.close()
+
+    clock.run(main())
+    assert counting.counts == [1]
