@@ -7,7 +7,7 @@ import numpy as np
 
 from giaann_p2p.model.board import Wiring
 from giaann_p2p.model.rows import Neuron
-from giaann_p2p.model.sequence import Ints
+from giaann_p2p.model.sequence import Ids, Ints
 
 LOWEST = -(1 << 62)
 """The score of a neuron that cannot come next."""
@@ -60,6 +60,11 @@ class Candidates:
     def share(self, at: int) -> float:
         """Return a candidate's share of the strengths of all adjacent connections."""
         return int(self.strength[at]) / int(self.strength.sum())
+
+    def ids(self) -> tuple[Ids, Ids]:
+        """Return the concepts and features of all neurons, in order of position."""
+        row = self.wiring.row
+        return row.target_concept[self.index], row.target_feature[self.index]
 
     def neurons(self) -> list[Neuron]:
         """Return all neurons, in order of position."""

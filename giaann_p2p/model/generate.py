@@ -15,6 +15,7 @@ from giaann_p2p.model.board import CONNECTION_BYTES
 from giaann_p2p.model.candidates import Candidates
 from giaann_p2p.model.manner import AUTO, Beam, Timing, Variant
 from giaann_p2p.model.rows import Name, Neuron, Question, Row, Steps, abreast
+from giaann_p2p.model.sequence import Ids
 from giaann_p2p.model.spec import ModelSpec, increment
 
 _SENTENCE_ENDS = frozenset(".?!")
@@ -116,13 +117,25 @@ class Mind:
         """Yield steps to the state of each timing, brought up to date, the strictest first."""
         return map(self._settled, self._states)
 
+    def followers(self) -> tuple[Ids, Ids]:
+        """Return the concepts and features of what ever came right after the word heard last.
+
+        No timing expects any other neuron, and one without order expects all of these, in whatever
+        column. A neuron may be in the result several times.
+        """
+        row = self._heard.rows[-1]
+        adjacent = row.target[row.segment == self._batch.spec.segments - 1]
+        return row.target_concept[adjacent], row.target_feature[adjacent]
+
     def expects(self, neuron: Neuron) -> Steps[bool]:
         """Return whether any timing expects a neuron next, in whatever column."""
         if self.prefetches:
             yield from self._settled(self._states[0])  # for `foreseen`
+        concepts, features = self.followers()
+        if neuron.concept not in concepts[features == np.uint64(neuron.feature)].tolist():
+            return False
         if not all(timing.ordered for timing in self._timings):
-            # Without order, all neurons are expected that ever came right after the last one.
-            return _follows(neuron, self._heard.rows[-1], self._batch.spec)
+            return True
         for steps in self.settled():
             if neuron in (yield from steps).candidates(anywhere=True):
                 return True
@@ -178,13 +191,6 @@ class Mind:
         return last.name.word in _SENTENCE_ENDS or (
             by_heart and _ended_with(last, self._batch.spec)
         )
-
-
-def _follows(neuron: Neuron, row: Row, spec: ModelSpec) -> bool:
-    """Return whether a neuron ever came right after the one with this row."""
-    adjacent = row.target[row.segment == spec.segments - 1]
-    same = adjacent[row.target_feature[adjacent] == np.uint64(neuron.feature)]
-    return neuron.concept in row.target_concept[same].tolist()
 
 
 def _ended_with(row: Row, spec: ModelSpec) -> bool:

@@ -177,9 +177,13 @@ def _remembered(mind: Mind, written: _Written, place: int) -> Steps[_Reading | N
     """
     spelled, begun = written.spelled(place), written.begun(place)
     numbers = np.array(list(spelled), np.uint64)
+    followers = _word_ids(*mind.followers())
+    if not (begun and len(followers)) and not np.isin(followers, numbers).any():
+        return None
     for steps in mind.settled():
         expected = (yield from steps).candidates(anywhere=True)
-        whole = _only(expected, np.isin(_word_ids(expected), numbers))
+        words = _word_ids(*expected.ids())
+        whole = _only(expected, np.isin(words, numbers))
         longer = (yield from _longer(expected, whole, begun)) if begun else None
         if longer is not None:
             name, rest = longer
@@ -209,11 +213,9 @@ def _longer(
     return None
 
 
-def _word_ids(candidates: Candidates) -> Ids:
-    """Return the numbers of the candidates' words, [k]."""
-    row, index = candidates.wiring.row, candidates.index
-    feature = row.target_feature[index]
-    words: Ids = np.where(feature == PRIME, row.target_concept[index], feature)
+def _word_ids(concept: Ids, feature: Ids) -> Ids:
+    """Return the numbers of some neurons' words."""
+    words: Ids = np.where(feature == PRIME, concept, feature)
     return words
 
 

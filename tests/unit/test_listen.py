@@ -114,6 +114,14 @@ def test_no_state_is_needed_where_parse_and_memory_agree(rows: DeltaRows, small:
     assert works(prompt, [Timing.EXACT], rows, small) == list(range(1, 10))
 
 
+def test_no_state_is_needed_where_nothing_that_is_written_ever_came(
+    rows: DeltaRows, small: Parser
+) -> None:
+    prompt = "The workers quick wide tall young deep long soft bold sharp"
+    assert works(prompt, AUTO, rows, small) == []
+    assert works(prompt, [Timing.EXACT], rows, small) == [1]  # for "workers"
+
+
 @pytest.mark.parametrize("end", [" ", "\n", "  ", "\n\n", " \t"])
 def test_white_space_at_the_end_says_nothing(end: str, rows: Rows, small: Parser) -> None:
     prompt = "The workers of the old bee"
