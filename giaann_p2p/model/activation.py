@@ -26,6 +26,8 @@ from giaann_p2p.model.spec import ModelSpec
 
 _LEAST_ROOM = 256
 """The number of slots of the smallest lane; a larger lane has this times a power of two."""
+_WORD = 32
+"""How many connections take as long to fire as a word without any."""
 _NUMBER_BYTES = 16
 """Bytes of A and T per place."""
 
@@ -83,8 +85,11 @@ class Activation(Work):
 
     @property
     def connections(self) -> int:
-        """The number of connections of the words to fire."""
-        return sum([len(row.target) for row in self.heard.rows[self.fired :]])
+        """The number of connections of the words to fire; a word costs as much as `_WORD` of them.
+
+        So words without any count, too: a long prompt of unknown words takes long.
+        """
+        return sum([_WORD + len(row.target) for row in self.heard.rows[self.fired :]])
 
     @property
     def settled(self) -> bool:

@@ -58,11 +58,13 @@ class CountedRows:
     def of(self, row: Row) -> Followers:
         """Return a row as counts."""
         found = self._rows.get(row.neuron)
-        if found is None or not (found.row is row or found.row.same(row)):
-            if len(self._rows) > _MOST_ROWS or self._connections > self._most:
-                self._rows, self._connections = {}, 0
-            self._connections += len(row.target)
-            found = self._rows[row.neuron] = Followers(row, self.spec, self.known)
+        if found is not None and (found.row is row or found.row.same(row)):
+            found.row = row  # who reads this object again need not compare its content
+            return found
+        if len(self._rows) > _MOST_ROWS or self._connections > self._most:
+            self._rows, self._connections, found = {}, 0, None
+        self._connections += len(row.target) - (len(found.row.target) if found else 0)
+        found = self._rows[row.neuron] = Followers(row, self.spec, self.known)
         return found
 
 

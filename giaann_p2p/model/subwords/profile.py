@@ -123,8 +123,13 @@ class SubwordsMinds:
     def __init__(self, profile: SubwordsProfile, spec: ModelSpec, most_bytes: int) -> None:
         self.most_bytes = most_bytes
         self._profile, self._spec = profile, spec
-        connections = most_bytes // _PART // CONNECTION_BYTES
-        self._counted = CountedRows(spec, min(connections, MOST_CONNECTIONS))
+        # A brain, which states no bound, keeps fewer rows: its program has other uses for memory.
+        most = (
+            MOST_CONNECTIONS
+            if most_bytes == MOST_BYTES
+            else most_bytes // _PART // CONNECTION_BYTES
+        )
+        self._counted = CountedRows(spec, most)
 
     def __repr__(self) -> str:
         return f"<SubwordsMinds: {self._counted!r}>"

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections import deque
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Generic, NamedTuple
 
@@ -26,9 +27,12 @@ class PromptParser(Generic[Prompt]):
         self._thread = ThreadPoolExecutor(1, "giaann-parse")
         self._waiting = deque[_Waiting[Prompt]]()
         self._parsing: asyncio.Task[None] | None = None
+        self._closed = False
 
     async def parsed(self, prompt: str) -> Prompt:
-        """Return a prompt as its profile parses it."""
+        """Return a prompt as its profile parses it; RuntimeError if the parser is closed."""
+        if self._closed:
+            raise RuntimeError("the parser is closed")
         loop = asyncio.get_running_loop()
         waiting = _Waiting[Prompt](prompt, loop.create_future())
         self._waiting.append(waiting)
@@ -38,24 +42,33 @@ class PromptParser(Generic[Prompt]):
 
     async def close(self) -> None:
         """Return when the thread has ended."""
+        self._closed = True
         if self._parsing is not None:
             await self._parsing
         await asyncio.get_running_loop().run_in_executor(None, self._thread.shutdown)
 
     async def _parse(self) -> None:
         """Parse the prompts that wait, until none is left."""
+        try:
+            while taken := self._next():
+                for waiting, outcome in zip(taken, await self._in_thread(taken), strict=True):
+                    if waiting.parsed.done():
+                        continue  # nobody waits for it any more
+                    if isinstance(outcome, Exception):
+                        waiting.parsed.set_exception(outcome)
+                    else:
+                        waiting.parsed.set_result(outcome)
+        finally:
+            self._parsing = None
+
+    async def _in_thread(self, taken: list[_Waiting[Prompt]]) -> Sequence[Prompt | Exception]:
+        """Return the parsed prompts, or the errors to raise where they are awaited."""
+        prompts = [waiting.prompt for waiting in taken]
         loop = asyncio.get_running_loop()
-        while taken := self._next():
-            prompts = [waiting.prompt for waiting in taken]
-            outcomes = await loop.run_in_executor(self._thread, self._outcomes, prompts)
-            for waiting, outcome in zip(taken, outcomes, strict=True):
-                if waiting.parsed.done():
-                    continue  # nobody waits for it any more
-                if isinstance(outcome, Exception):
-                    waiting.parsed.set_exception(outcome)
-                else:
-                    waiting.parsed.set_result(outcome)
-        self._parsing = None
+        try:
+            return await loop.run_in_executor(self._thread, self._outcomes, prompts)
+        except RuntimeError as error:  # the system lets no thread begin
+            return [error] * len(taken)
 
     def _next(self) -> list[_Waiting[Prompt]]:
         """Return the prompts that wait, as many as may be parsed together."""

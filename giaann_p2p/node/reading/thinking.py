@@ -31,7 +31,7 @@ _LARGE = 1 << 12
 _MUCH = 1 << 14
 """The same limit for all rows that are computed together."""
 _FORESEEN, _EVERY = 1, 3
-"""Number of candidates to prefetch for each place ahead, and number of words between prefetches.
+"""Number of candidates to prefetch for each place ahead, and of questions between two prefetches.
 This fetches about six rows at a time."""
 _PARTS = 4
 """An answer may take at most one part in 4 of the memory of all answers."""
@@ -178,7 +178,7 @@ class Thought:
         self._going_on.close()
 
     def _foreseen(self, question: Question) -> Sequence[Neuron]:
-        """Return neurons to prefetch: every few words, and after each row that had to be read."""
+        """Return neurons to prefetch: every few questions, and after rows that had to be read."""
         self._check_size()
         foreseen = self._going_on.foreseen(_FORESEEN) if self._prefetches else ()
         self._since_foreseen = 1 if self._prefetches else self._since_foreseen + 1

@@ -113,6 +113,27 @@ def test_a_row_of_the_same_content_has_the_same_gains() -> None:
     assert equal(other.gains(), gains)
 
 
+def test_the_counts_of_a_row_go_with_the_object_read_last() -> None:
+    """So whoever reads that object again sees at once that nothing has changed."""
+    counted = CountedRows(RECOMMENDED)
+    first, again = rows_of(4), rows_of(4)
+    assert first[0] is not again[0]
+    known = [counted.of(row) for row in first]
+    size = counted.nbytes
+    assert [counted.of(row) for row in again] == known
+    assert [one.row is row for one, row in zip(known, again, strict=True)] == [True] * 3
+    assert counted.nbytes == size
+
+
+def test_a_row_that_takes_anothers_place_does_not_count_twice() -> None:
+    counted, alone = CountedRows(RECOMMENDED), CountedRows(RECOMMENDED)
+    for row in (*rows_of(2), *rows_of(4)):
+        counted.of(row)
+    for row in rows_of(4):
+        alone.of(row)
+    assert counted.nbytes == alone.nbytes
+
+
 def test_an_own_row_without_one_of_any_column_is_over_the_frequencies() -> None:
     known = three(4)
     frequencies = known.everything.frequencies

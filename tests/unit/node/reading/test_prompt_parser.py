@@ -2,6 +2,8 @@
 
 import asyncio
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import pytest
 
@@ -75,3 +77,26 @@ def test_what_nobody_waits_for_any_more_is_not_parsed(spec: ModelSpec) -> None:
 
     clock.run(main())
     assert counting.counts == [1]
+
+
+def test_a_prompt_is_parsed_after_one_for_which_no_thread_could_begin(
+    spec: ModelSpec, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counting, submit, fails = Counting(), ThreadPoolExecutor.submit, [True]
+
+    def failing(*told: Any) -> Any:  # noqa: ANN401  (what is passed on)
+        if fails.pop() if fails else False:
+            raise RuntimeError("can't start new thread")
+        return submit(*told)
+
+    async def main() -> None:
+        parser = PromptParser(profile_with(counting, spec))
+        monkeypatch.setattr(ThreadPoolExecutor, "submit", failing)
+        with pytest.raises(RuntimeError, match="can't start"):
+            await parser.parsed("A bee.")
+        assert [one.text for one in await parser.parsed("A cow.")] == ["A cow."]
+        await parser.close()
+        with pytest.raises(RuntimeError, match="closed"):
+            await parser.parsed("A fox.")
+
+    asyncio.run(main())
