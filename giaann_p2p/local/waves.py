@@ -2,7 +2,7 @@
 
 Starting a peer costs seconds of processor time. If a hundred started at once, each would take
 minutes, and calls between them would time out. So they start in waves: one begins as soon as an
-earlier one takes part in the swarm. What it does from then on until it is ready is mostly waiting.
+earlier one takes part in the swarm. From then on, a peer mostly waits until it is ready.
 """
 
 import os

@@ -115,9 +115,8 @@ def listed(folder: Folder) -> tuple[Shards, Layout]:
     """
     if folder.opening.exists():
         raise StoreError("its store could not be opened the last time")
-    found = shards_on_disk(DiskFiles(folder.store))
-    folder.opening.touch()
-    return found
+    folder.opening.touch()  # before the store can be open, which removes it
+    return shards_on_disk(DiskFiles(folder.store))
 
 
 def _damage(names: list[str], folder: Folder) -> str:

@@ -1,4 +1,4 @@
-"""What a peer announces before its store is open: the shards in the files, read by heads alone."""
+"""The shards in a store's files are found by reading only the heads of records."""
 
 import random
 

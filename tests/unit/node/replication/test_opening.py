@@ -118,7 +118,7 @@ def test_a_store_whose_shards_cannot_be_read_is_opened_all_the_same(
         told.may_end.set()
         raise error
 
-    told.shards = shards  # type: ignore[method-assign]
+    monkeypatch.setattr(told, "shards", shards)
     assert asyncio.run(told.opened()) == "the store"
     assert not told.announced.is_set()
 
@@ -132,7 +132,7 @@ def test_a_store_that_is_open_before_its_shards_are_read_is_not_waited_for(
         told.may_end.set()
         assert is_open.wait(60)
 
-    told.shards = shards  # type: ignore[method-assign]
+    monkeypatch.setattr(told, "shards", shards)
     assert asyncio.run(told.opened()) == "the store"
     is_open.set()
     _join()
