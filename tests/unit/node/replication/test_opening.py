@@ -6,11 +6,16 @@ import threading
 from types import SimpleNamespace
 from typing import Any
 
+import msgspec
+import numpy as np
 import pytest
 
 from giaann_p2p.errors import DamagedError, DiskError
 from giaann_p2p.net.errors import Unreachable
 from giaann_p2p.node.replication import opening
+from giaann_p2p.swarm.wire.identity import Peer
+from giaann_p2p.swarm.wire.member_messages import AskManifest, AskRelease, ManifestIs
+from giaann_p2p.swarm.wire.messages import Refusal, decode, encode
 from giaann_p2p.swarm.wire.shardset import unpacked
 from tests.unit.node.helpers import LESSONS, Client, Town, play
 
@@ -61,6 +66,64 @@ def test_shards_of_a_peer_that_opens_its_store_are_not_served_without_it() -> No
         assert all(await client.reading.rows([neuron]))
 
     play(story)
+
+
+def test_a_peer_that_opens_its_store_answers_what_needs_no_store(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It announces its shards as the swarm counts them now, and leaves the board to the next."""
+    checked, forgotten, found = list[Any](), list[bool](), dict[str, Any]()
+    layout = LESSONS.layout.with_shards(2 * LESSONS.layout.shards)
+
+    def refused(peer: Peer, question: object) -> None:
+        checked.append(question)
+
+    class Quiet:
+        def __init__(self, *told: object, **_: object) -> None:
+            found["record"] = told[-1]
+
+        async def run(self) -> None:
+            await asyncio.Event().wait()
+
+    gate = SimpleNamespace(
+        rules=lambda: SimpleNamespace(layout=layout, shards=layout.shards),
+        admission=None,
+        check=refused,
+        answer=lambda question: ManifestIs(b"m") if isinstance(question, AskManifest) else None,
+    )
+    context: Any = SimpleNamespace(
+        log=logging.getLogger("giaann.test"),
+        identity=SimpleNamespace(peer=b"p"),
+        manifest=SimpleNamespace(swarm_id=b"s"),
+        gate=gate,
+        board=SimpleNamespace(forget=lambda: forgotten.append(True)),
+        clock=None,
+        options=None,
+        transport=SimpleNamespace(serve=lambda answer: found.update(answer=answer)),
+    )
+    monkeypatch.setattr(opening, "Lookout", Quiet)
+    monkeypatch.setattr(opening, "Presence", Quiet)
+    monkeypatch.setattr(msgspec.structs, "replace", lambda _, **fields: fields)
+
+    async def main() -> None:
+        done = asyncio.get_running_loop().create_future()
+        shards = np.array([3], np.uint16)
+        task = asyncio.create_task(opening.announced(context, 7, shards, LESSONS.layout, done))
+        await asyncio.sleep(0.01)
+        said = found["record"](None)
+        assert (said["capacity"], said["counted"]) == (7, 32)
+        assert unpacked(said["syncing"], 32).tolist() == [3, 19]
+        assert decode(found["answer"](b"p" * 32, encode(AskManifest()))) == ManifestIs(b"m")
+        busy = decode(found["answer"](b"p" * 32, encode(AskRelease())))
+        assert isinstance(busy, Refusal)
+        assert busy.is_busy
+        assert checked == [AskManifest(), AskRelease()]
+        assert not forgotten
+        done.set_result(None)
+        await task
+
+    asyncio.run(main())
+    assert forgotten == [True]
 
 
 class Opening:
