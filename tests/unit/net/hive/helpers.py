@@ -62,6 +62,10 @@ class Place:
         return StreamTransport(self.streams(host), limits)
 
 
+def port_of(host: Host) -> int:
+    return int(host.addresses[0].split("/")[4])
+
+
 Story = Callable[[Place], Awaitable[None]]
 
 
