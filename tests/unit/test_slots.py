@@ -56,3 +56,25 @@ def test_what_was_never_learned_has_a_slot_too() -> None:
         unknown = Name("bee", "zorp")
         assert slots.of(empty_row(unknown.neuron, unknown))[0] == count
     assert len(slots) == count + 1
+
+
+def test_what_is_learned_after_it_was_asked_for_keeps_its_slot_in_a_network() -> None:
+    slots, name = Slots(), Name("bee", "b")
+    first = slots.of(empty_row(name.neuron, name))[0]
+    own, targets = slots.of(row_of(ROWS, NAMES[0]))
+    assert first == targets[neurons(row_of(ROWS, NAMES[0])).index(name.neuron) - 1]
+    assert sorted([own, *targets.tolist()]) == list(range(len(slots)))
+
+
+@pytest.mark.parametrize("then", ["n", "2"])
+def test_what_is_learned_after_it_was_asked_for_has_one_more_slot_in_a_store(then: str) -> None:
+    slots, holder, name = Slots(), Holder(), Name("bee", "b")
+    slots.of(empty_row(name.neuron, name))
+    rows = [holder.row(one) for one in NAMES]
+    known = dict[Neuron, int]()
+    later = [row_of(ROWS, one) if then == "n" else Holder().row(one) for one in NAMES]
+    for row in rows + later:
+        own, targets = slots.of(row)
+        for neuron, slot in zip(neurons(row), [own, *targets.tolist()], strict=True):
+            assert known.setdefault(neuron, slot) == slot
+    assert sorted(known.values()) == list(range(1, len(slots)))
