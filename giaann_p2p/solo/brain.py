@@ -36,6 +36,7 @@ from giaann_p2p.solo.directory import existing
 from giaann_p2p.solo.giaannpy import learning, reading, writing
 from giaann_p2p.solo.jobs import Progress, job_id, jobs
 from giaann_p2p.solo.recall import Recalled, recall
+from giaann_p2p.solo.recent_rows import RecentRows
 from giaann_p2p.solo.reports import Connection, Info, Trained
 from giaann_p2p.solo.source import Source
 from giaann_p2p.solo.training import Watch, train
@@ -175,7 +176,7 @@ class Brain:
             sampling=sampling or Sampling(),
         )
         prompt = checked_prompt(prompt)
-        return Answer(prompt, self._store, self._profile, manner)
+        return Answer(prompt, self._rows, self._profile, manner)
 
     def generate(
         self,
@@ -241,7 +242,7 @@ class Brain:
             for chunk in chunks(self._profile.texts(corpus.blocks(), corpus.name)):
                 scoring = evaluation.of(chunk)
                 started = time.perf_counter()
-                run(scoring.steps, self._store)
+                run(scoring.steps, self._rows)
                 evaluation.score.seconds += time.perf_counter() - started
                 progress(evaluation.score, corpus.share)
         return evaluation.score
@@ -349,6 +350,10 @@ class Brain:
             return 0
         files = DiskFiles(self._directory)
         return sum(files.size(name) for name in files.names())
+
+    @cached_property
+    def _rows(self) -> RecentRows:
+        return RecentRows(self._store)
 
     @cached_property
     def _profile(self) -> AnyProfile:
