@@ -14,6 +14,7 @@
 import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from enum import IntEnum
 from functools import partial
 from secrets import token_bytes
 from typing import Literal
@@ -116,6 +117,15 @@ class TrainOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
             raise UsageError(f"patience must be 0 or more; it is {self.patience}")
 
 
+class _Begun(IntEnum):
+    """Whether a job was begun. An owner may lie, or not answer; a quorum of owners decides."""
+
+    NO = 0
+    PERHAPS = 1
+    """One owner says so, or owners that do not answer may have committed chunks of it."""
+    YES = 2
+
+
 class Trainer:
     """Trains the swarm of a session. Use one trainer per session; close it before the session."""
 
@@ -185,12 +195,13 @@ class Trainer:
 
         # A job is known by its chunks, so a text continues in chunks of the size it began with.
         *earlier, size = self._visiting.around.rules.sizes
-        for one in earlier:
-            begun = job_of(job_id(corpus, epoch, spec, one), one, BitMap())
-            with self._running(begun):
-                if await begun.is_begun(watch, should_stop):
-                    size = one
-                    break
+        told = dict[int, _Begun]()
+        for one in (*earlier, size) if earlier else ():
+            asked = job_of(job_id(corpus, epoch, spec, one), one, BitMap())
+            with self._running(asked):
+                told[one] = await asked.is_begun(watch, should_stop)
+        if any(told.values()):
+            size = max(told, key=lambda one: told[one])  # the earliest of several
         number, needless = job_id(corpus, epoch, spec, size), BitMap()
         report.job = number
         for _ in range(_NAMES):
@@ -282,14 +293,16 @@ class _Job:
         """The name of the text."""
         return self._corpus.name
 
-    async def is_begun(self, watch: Watch, should_stop: Callable[[], bool]) -> bool:
-        """Return whether an owner has a chunk of this job, or had one that was withdrawn."""
+    async def is_begun(self, watch: Watch, should_stop: Callable[[], bool]) -> "_Begun":
+        """Return whether any chunk of this job was learned, according to its owners."""
         self._watch, self._should_stop = watch, should_stop
         try:
-            await self._count()
+            committed = await self._count()
         except _Stopped:
-            return False  # the caller then runs another job, which stops, too
-        return bool(self._known(_ANY_CHUNK) or self.withdrawn)
+            return _Begun.NO  # the caller then runs another job, which stops, too
+        if committed or self.withdrawn:
+            return _Begun.YES
+        return _Begun.PERHAPS if self._known(_ANY_CHUNK) else _Begun.NO
 
     async def run(self, watch: Watch, should_stop: Callable[[], bool]) -> None:
         """Have the chunks learned that the owners lack, in several passes if needed."""

@@ -419,6 +419,29 @@ def test_a_text_goes_on_as_it_began_though_a_single_owner_has_the_first_of_it() 
     play(story)
 
 
+def test_no_single_owner_can_have_a_text_learned_again_in_smaller_chunks() -> None:
+    async def story(town: Town) -> None:
+        visitor = await founded(town)
+        shop = Workshop(town, 101)
+        with opened(TEXT) as corpus:
+            earlier = job_id(corpus, 1, SPEC, CHUNK)
+        edition = Editions(MANIFEST).next(FOUNDER, chunk=256).to_bytes()
+        for gate in (visitor.visit.gate, *(one.node.gate for one in town.alive)):
+            gate.learn_edition(edition)
+        (report,) = await visitor.trainer.train(TEXT)
+        assert report.complete
+        tried, liar = len(shop.slow.learned), town.alive[0]
+        liar.store.apply([lesson(0, liar.store.limits)._replace(job=earlier)])
+        liar.node._holdings.look()
+        (again,) = await visitor.trainer.train(TEXT)
+        assert (again.known, again.job) == (True, report.job)
+        assert len(shop.slow.learned) == tried
+        await shop.end()
+        await visitor.close()
+
+    play(story)
+
+
 def test_somebody_else_goes_on_where_it_was_stopped() -> None:
     async def story(town: Town) -> None:
         visitor = await founded(town)
