@@ -9,7 +9,8 @@
 3. Knowledge that the brain and the swarm share would count twice. So the owners are asked first
    for the brain's texts, and for the jobs as which earlier states of the brain were published,
    because what it has learned since cannot be separated. If they know any, nothing is published,
-   unless the user insists.
+   unless the user insists. A text is known by the size of its chunks, too, so the user must also
+   insist if the swarm ever had chunks of another size than the brain.
 """
 
 import asyncio
@@ -85,8 +86,11 @@ async def publish(
     digest = store.digest()
     job = job_of(digest, swarm_id)
     if not anyway:
+        earlier = {*published_as(store, swarm_id)}
+        if job not in earlier:
+            _check_sizes(store.layout.chunk, visiting.around.rules.sizes)
         await publication.check_overlap(store)
-        await publication.check_earlier([*{*published_as(store, swarm_id)} - {job}])
+        await publication.check_earlier([*earlier - {job}])
     knowledge = await asyncio.to_thread(_knowledge, store)
     note_publication(store, swarm_id, job)  # before any of it can arrive
     pushed = await publication.push(job, knowledge, progress)
@@ -127,6 +131,16 @@ def _check(visiting: Session, store: Store) -> None:
         raise NotAdmitted(
             "publishing needs a token with the right to compute; ask the founder for one"
         ) from None
+
+
+def _check_sizes(mine: int, sizes: Sequence[int]) -> None:
+    """Raise UsageError if the swarm may know a text of the brain as a job of another id."""
+    if others := [f"{size:,}" for size in sizes if size != mine]:
+        raise UsageError(
+            f"this brain learned in chunks of {mine:,} sentences, the swarm in chunks of"
+            f" {', '.join(others)}; so nobody can tell whether they share texts, which would count"
+            " twice. If they share none: --anyway"
+        )
 
 
 def _knowledge(store: Store) -> Delta:

@@ -5,6 +5,7 @@ from functools import partial
 from types import SimpleNamespace
 from typing import cast
 
+import msgspec
 import pytest
 
 from giaann_p2p.client import publishing
@@ -146,6 +147,21 @@ def test_what_the_swarm_has_learned_is_not_counted_twice_unless_wanted() -> None
         assert town.holds_what([0])
         found = await publish(visiting(client), brain(), anyway=True)
         assert found.pushed == found.chunks
+
+    play(story)
+
+
+def test_texts_may_be_shared_unseen_where_chunks_have_other_sizes(small_chunks: None) -> None:
+    async def story(town: Town) -> None:
+        client = await begun(town)
+        one = brain(msgspec.structs.replace(LAYOUT, sentences=2 * LAYOUT.chunk))
+        with pytest.raises(
+            UsageError, match="in chunks of 128 sentences, the swarm in chunks of 64"
+        ):
+            await publish(visiting(client), one)
+        first = await publish(visiting(client), one, anyway=True)
+        again = await publish(visiting(client), one)  # that was insisted on before
+        assert again == first._replace(pushed=0)
 
     play(story)
 
