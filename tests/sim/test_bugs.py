@@ -8,6 +8,7 @@ import os
 import pytest
 
 from giaann_p2p.sim.run import run
+from tests.sim import HANGS
 from tests.sim.bugs import BUGS, Bug
 
 PLANTED = BUGS if os.environ.get("GIAANN_SEEDS") else BUGS[:3]
@@ -15,7 +16,7 @@ MOST_SEEDS = 100
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(1400)  # if it takes another history than its own
+@pytest.mark.timeout(HANGS)
 @pytest.mark.parametrize("bug", PLANTED, ids=[bug.name for bug in PLANTED])
 def test_a_planted_bug_is_found(bug: Bug, monkeypatch: pytest.MonkeyPatch) -> None:
     bug.plant(monkeypatch)

@@ -22,6 +22,7 @@ from giaann_p2p.swarm.replication.answers import Answers
 from giaann_p2p.swarm.wire.messages import OrphansAre
 from giaann_p2p.swarm.wire.orphans import Orphans
 from giaann_p2p.swarm.wire.withdrawn import parts_of
+from tests.sim import HANGS
 
 SEEDS = max(2, int(os.environ.get("GIAANN_SEEDS", "2")) // 10)
 BEGINS, DISOWNED, ENDS = 3.0, 80.0, 140.0
@@ -78,7 +79,7 @@ def left_of_the_liar(swarm: Swarm) -> set[int]:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(600 + 60 * SEEDS)
+@pytest.mark.timeout(HANGS)
 def test_what_a_liar_taught_is_forgotten_and_nothing_else_whatever_goes_wrong() -> None:
     gone = 0
     for seed in range(SEEDS):

@@ -10,6 +10,7 @@ import pytest
 from giaann_p2p.model.workers import in_processes
 from giaann_p2p.sim.resharding import PUSHED
 from giaann_p2p.sim.run import Outcome, run
+from tests.sim import HANGS
 from tests.sim.bugs import EDITION_BUGS, Bug
 from tests.sim.doubling_bugs import DOUBLING_BUGS
 
@@ -23,7 +24,7 @@ def _run(seed: int) -> Outcome:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(600 + 10 * SEEDS)
+@pytest.mark.timeout(HANGS)
 def test_each_shard_gets_the_replicas_of_the_newest_edition() -> None:
     played = in_processes(_run, iter(range(SEEDS)), os.cpu_count() or 1, 2)
     outcomes = list(played)
@@ -33,7 +34,7 @@ def test_each_shard_gets_the_replicas_of_the_newest_edition() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(1400)
+@pytest.mark.timeout(HANGS)
 @pytest.mark.parametrize("bug", BUGS, ids=[bug.name for bug in BUGS])
 def test_a_planted_bug_is_found(bug: Bug, monkeypatch: pytest.MonkeyPatch) -> None:
     bug.plant(monkeypatch)

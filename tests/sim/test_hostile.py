@@ -15,6 +15,7 @@ import pytest
 
 from giaann_p2p.sim.hostile.stranger import Pretence
 from giaann_p2p.sim.run import Outcome, run
+from tests.sim import HANGS
 from tests.sim.defences import DEFENCES, Defence, attack, boasted, count, stranger, unlearned
 
 MANY = os.environ.get("GIAANN_SEEDS")
@@ -38,7 +39,7 @@ def history(seed: int, calm: bool) -> Outcome:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(600 + 60 * SEEDS)
+@pytest.mark.timeout(HANGS)
 def test_with_hostile_peers_all_reads_are_served_and_none_is_wrong() -> None:
     answered = unanswered = 0
     done = Counter[str]()
@@ -55,7 +56,7 @@ def test_with_hostile_peers_all_reads_are_served_and_none_is_wrong() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(600 + 60 * SEEDS)
+@pytest.mark.timeout(HANGS)
 def test_with_hostile_peers_and_all_else_going_wrong_promises_are_kept() -> None:
     done = Counter[str]()
     for seed in range(1000, 1000 + (SEEDS + 1) // 2):

@@ -6,13 +6,14 @@ from giaann_p2p.sim.run import run
 from giaann_p2p.swarm.replication.answers import Answers
 from giaann_p2p.swarm.wire.message import Message
 from giaann_p2p.swarm.wire.row_messages import ReadSlice
+from tests.sim import HANGS
 
 MOST_BYTES = 400
 """The most bytes of the rows of one answer here."""
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(HANGS)
 @pytest.mark.parametrize("seed", range(3))
 def test_rows_are_read_slice_by_slice_amid_all_faults(
     seed: int, monkeypatch: pytest.MonkeyPatch

@@ -14,6 +14,7 @@ from giaann_p2p.sim.scenario import Scenario
 from giaann_p2p.sim.storage import Kind, Storage
 from giaann_p2p.sim.swarm import Swarm
 from giaann_p2p.swarm.replication.settings import Settings
+from tests.sim import HANGS
 from tests.sim.bugs import NEWCOMER_BUGS, Bug
 
 SEEDS = int(os.environ.get("GIAANN_SEEDS", "12")) // 3
@@ -26,7 +27,7 @@ def _run(seed: int) -> Outcome:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(600 + 10 * SEEDS)
+@pytest.mark.timeout(HANGS)
 def test_newcomers_take_nothing_along() -> None:
     played = in_processes(_run, iter(range(SEEDS)), os.cpu_count() or 1, 2)
     outcomes = list(played)

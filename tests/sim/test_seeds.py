@@ -14,12 +14,13 @@ from giaann_p2p.sim.run import run
 from giaann_p2p.sim.seeds import Size, play, summary
 from giaann_p2p.store.applied import differing
 from giaann_p2p.swarm.replication import set_comparison
+from tests.sim import HANGS
 
 SEEDS = int(os.environ.get("GIAANN_SEEDS", "6"))
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(600 + 10 * SEEDS)
+@pytest.mark.timeout(HANGS)
 @pytest.mark.parametrize(("profile", "seeds"), [("words", SEEDS), ("subwords", SEEDS // 6)])
 def test_all_promises_are_kept(profile: str, seeds: int) -> None:
     size = Size(profile=profile)
