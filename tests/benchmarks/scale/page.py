@@ -5,6 +5,7 @@ from pathlib import Path
 
 from tests.benchmarks.scale import (
     anti_entropy,
+    columns,
     directory,
     measured,
     prediction,
@@ -29,6 +30,7 @@ TABLES = [
     _by_peers("shards", shards.held),
     _by_peers("sizes", shards.sizes),
     Table("skew", tuple(f"N = {n:,}" for n in SHARDS), lambda at: shards.skew(SHARDS[at])),
+    Table("columns", tuple(columns.COLUMNS), columns.column),
     _by_peers("moves", shards.moved),
     _by_peers("repair", repair.done),
     _by_peers("chances", repair.chances),

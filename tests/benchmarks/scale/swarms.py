@@ -10,7 +10,7 @@ PEERS = (100, 1_000, 10_000)
 SHARDS = (256, 4_096, 65_536)
 REPLICAS = 3
 QUORUM = 2
-MODELS = {"1 GB": 10**9, "32 GB": 32 * 10**9, "1 TB": 10**12}
+MODELS = {"1 GB": 10**9, "32 GB": 32 * 10**9, "1 TB": 10**12, "1 PB": 10**15}
 """Bytes of a model, before it is replicated."""
 LINKS = (10e6, 50e6, 125e6)
 """Bytes a second that a peer can send, and as many that it can receive."""

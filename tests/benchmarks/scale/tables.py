@@ -7,7 +7,7 @@ from typing import NamedTuple
 Cells = dict[str, str]
 """What stands in a column, by row."""
 
-_UNITS = (("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3), ("B", 1.0))
+_UNITS = (("PB", 1e15), ("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3), ("B", 1.0))
 
 
 class Table(NamedTuple):
