@@ -1,4 +1,6 @@
 """Histories of simulated swarms."""
 
-HANGS = 2400
+import os
+
+HANGS = int(os.environ.get("GIAANN_HANGS", "2400"))
 """Seconds after which a test hangs: beside much else, a history may take many times its time."""
