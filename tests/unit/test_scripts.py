@@ -36,3 +36,12 @@ def test_a_choice_of_tests_is_run_alone(tmp_path: Path, option: str) -> None:
     (run,) = ran(tmp_path, option, "tests/sim")
     assert run.endswith("tests/sim")
     assert "test_page" not in run
+
+
+def test_all_cores_are_used_whatever_one_process_may_use(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    freely = ran(tmp_path)
+    monkeypatch.setenv("OMP_NUM_THREADS", "7")
+    assert ran(tmp_path) == freely
