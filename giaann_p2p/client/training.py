@@ -194,14 +194,13 @@ class Trainer:
             )
 
         # A job is known by its chunks, so a text continues in chunks of the size it began with.
-        *earlier, size = self._visiting.around.rules.sizes
-        told = dict[int, _Begun]()
-        for one in (*earlier, size) if earlier else ():
-            asked = job_of(job_id(corpus, epoch, spec, one), one, BitMap())
+        sizes, begun = self._visiting.around.rules.sizes, dict[int, _Begun]()
+        for size in sizes if len(sizes) > 1 else ():
+            asked = job_of(job_id(corpus, epoch, spec, size), size, BitMap())
             with self._running(asked):
-                told[one] = await asked.is_begun(watch, should_stop)
-        if any(told.values()):
-            size = max(told, key=lambda one: told[one])  # the earliest of several
+                begun[size] = await asked.begun(watch, should_stop)
+        # Of several, the one that was in force first; the present one if none is begun.
+        size = max(sizes, key=lambda one: begun[one]) if any(begun.values()) else sizes[-1]
         number, needless = job_id(corpus, epoch, spec, size), BitMap()
         report.job = number
         for _ in range(_NAMES):
@@ -293,14 +292,14 @@ class _Job:
         """The name of the text."""
         return self._corpus.name
 
-    async def is_begun(self, watch: Watch, should_stop: Callable[[], bool]) -> "_Begun":
+    async def begun(self, watch: Watch, should_stop: Callable[[], bool]) -> _Begun:
         """Return whether any chunk of this job was learned, according to its owners."""
         self._watch, self._should_stop = watch, should_stop
         try:
             committed = await self._count()
         except _Stopped:
             return _Begun.NO  # the caller then runs another job, which stops, too
-        if committed or self.withdrawn:
+        if committed:  # with the marks of withdrawn chunks
             return _Begun.YES
         return _Begun.PERHAPS if self._known(_ANY_CHUNK) else _Begun.NO
 

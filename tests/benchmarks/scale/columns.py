@@ -8,17 +8,16 @@ import numpy as np
 from giaann_p2p.store.layout import Layout
 from tests.benchmarks.scale.lessons import learned
 from tests.benchmarks.scale.prediction import answered
-from tests.benchmarks.scale.swarms import REPLICAS
+from tests.benchmarks.scale.shards import BLOCKS
+from tests.benchmarks.scale.swarms import LINKS, REPLICAS, SHARDS
 from tests.benchmarks.scale.tables import Cells, number, size
 
 COLUMNS = {"1 GB": 10**9, "1 TB": 10**12}
 """Bytes of a column in RAM."""
-BLOCKS = (1, 16, 256, 4_096)
-_SHARDS = 65_536
 _CHUNKS = 16
 _RAM = 7.7
 """Bytes a connection (see docs/speed.md)."""
-_LINK = 50e6
+_LINK = LINKS[1]
 _SLICE = 1 << 20
 """The most connections of a row that are read at once."""
 
@@ -49,7 +48,7 @@ def column(at: int) -> Cells:
     sent = row * found.travels
     return cells | {
         "its longest row, in RAM and sent": f"{size(row * _RAM)}, {size(sent)}",
-        "slices in which that row is read": f"{int(np.ceil(row / _SLICE)):,}",
+        "slices in which that row is read": f"{1 << int(np.ceil(np.log2(row / _SLICE))):,}",
         f"seconds to read it at {size(_LINK)}/s, from one peer": number(sent / _LINK),
     }
 
@@ -64,7 +63,7 @@ def largest() -> Column:
     lengths = delta.lengths[rows]
     shards, fullest = {}, {}
     for blocks in BLOCKS:
-        layout = Layout(shards=_SHARDS, blocks=blocks)
+        layout = Layout(shards=SHARDS[-1], blocks=blocks)
         numbers = layout.shards_of(delta.concept[rows], delta.feature[rows])
         held = np.bincount(numbers, lengths)
         shards[blocks] = int(np.count_nonzero(held))

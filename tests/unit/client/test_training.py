@@ -398,15 +398,19 @@ def test_chunks_grow_but_a_text_goes_on_in_chunks_as_it_began() -> None:
     play(story)
 
 
-def test_a_text_goes_on_as_it_began_though_a_single_owner_has_the_first_of_it() -> None:
+@pytest.mark.parametrize("sizes", [[CHUNK], [CHUNK, 256]], ids=["one size", "two sizes"])
+def test_a_text_goes_on_as_it_began_though_a_single_owner_has_the_first_of_it(
+    sizes: list[int],
+) -> None:
     async def story(town: Town) -> None:
         visitor = await founded(town)
         shop = Workshop(town, 101)
         text = written(130)
         with opened(text) as corpus:
-            job = job_id(corpus, 1, SPEC, CHUNK)
+            job, *more = (job_id(corpus, 1, SPEC, size) for size in sizes)
         first, others = town.alive[0], town.alive[1:]
-        first.store.apply([lesson(0, first.store.limits)._replace(job=job)])
+        for one in (job, *more):
+            first.store.apply([lesson(0, first.store.limits)._replace(job=one)])
         first.node._holdings.look()
         edition = Editions(MANIFEST).next(FOUNDER, chunk=256).to_bytes()
         for one in (first.node.gate, *(other.node.gate for other in others), visitor.visit.gate):
