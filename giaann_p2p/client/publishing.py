@@ -32,7 +32,7 @@ from giaann_p2p.net.errors import Unreachable
 from giaann_p2p.node.members.membership import needs
 from giaann_p2p.store.applied import JOB_BYTES
 from giaann_p2p.store.codec.parcel import encode
-from giaann_p2p.store.layout import Shards
+from giaann_p2p.store.layout import Layout, Shards
 from giaann_p2p.store.seal import made
 from giaann_p2p.store.store import Store
 from giaann_p2p.store.windows import count_of, windows
@@ -91,7 +91,7 @@ async def publish(
             _check_sizes(store.layout.chunk, visiting.around.rules.sizes)
         await publication.check_overlap(store)
         await publication.check_earlier([*earlier - {job}])
-    knowledge = await asyncio.to_thread(_knowledge, store)
+    knowledge = await asyncio.to_thread(_knowledge, store, visiting.around.rules.layout)
     note_publication(store, swarm_id, job)  # before any of it can arrive
     pushed = await publication.push(job, knowledge, progress)
     known = store.statistics()
@@ -143,8 +143,9 @@ def _check_sizes(mine: int, sizes: Sequence[int]) -> None:
         )
 
 
-def _knowledge(store: Store) -> Delta:
-    return store.content(*store.shards.tolist()).delta
+def _knowledge(store: Store, layout: Layout) -> Delta:
+    """Return all that a brain knows, with the columns cut that are cut in the swarm's layout."""
+    return layout.columns.cut(store.knowledge())
 
 
 class _Publication:

@@ -11,6 +11,7 @@ from giaann_p2p.model.rows import Name, Neuron, Question
 from giaann_p2p.model.spec import UNITS
 from giaann_p2p.model.traits import traits_of
 from giaann_p2p.store.store import Store
+from giaann_p2p.store.whole_rows import WholeRows
 
 _REFRESH = 10.0
 """Seconds for which a list of nouns is used."""
@@ -39,7 +40,8 @@ def column_of(store: Store, noun: str, words: int, leads: int) -> ShownColumn | 
             break
     else:
         return None
-    rows = store.read(Question([Neuron(concept, feature) for feature in features[:words].tolist()]))
+    asked = Question([Neuron(concept, feature) for feature in features[:words].tolist()])
+    rows = WholeRows(store, store.layout.columns).read(asked)
     found = sorted((row for row in rows if row), key=lambda row: -row.count)
     targets = [strongest_of(row, leads) for row in found]
     names = _names(store, [target.neuron for row in targets for target in row])

@@ -231,11 +231,11 @@ def _answers(asked: dict[int, Question]) -> Generator[Request, Answer, dict[int,
 
 
 class DeltaRows:
-    """The rows of a delta; a neuron of the delta that never occurred is only a target."""
+    """The rows of a delta; a neuron that never occurred and leads nowhere is only a target."""
 
     def __init__(self, delta: Delta) -> None:
         self._delta = delta
-        occurs = np.flatnonzero(delta.count)
+        occurs = np.flatnonzero((delta.count > 0) | (delta.lengths > 0))
         named = zip(delta.concept[occurs].tolist(), delta.feature[occurs].tolist(), strict=True)
         self._at: dict[tuple[int, int], int] = dict(zip(named, occurs.tolist(), strict=True))
 
@@ -244,7 +244,7 @@ class DeltaRows:
 
     @property
     def neurons(self) -> Set[tuple[int, int]]:
-        """The neurons that occurred."""
+        """The neurons that have rows."""
         return self._at.keys()
 
     def read(self, question: Question) -> Answer:
@@ -259,7 +259,7 @@ class DeltaRows:
         """Return the nouns that occurred, with their counts."""
         names, count = self._delta.names, self._delta.count
         for (concept, feature), at in self._at.items():
-            if feature == PRIME:
+            if feature == PRIME and count[at]:
                 yield names[concept], int(count[at])
 
     def _name(self, neuron: Neuron) -> Name:

@@ -45,6 +45,7 @@ from giaann_p2p.store.disk.files import DiskFiles
 from giaann_p2p.store.fsck import Checked, fsck
 from giaann_p2p.store.layout import Layout
 from giaann_p2p.store.store import Store
+from giaann_p2p.store.whole_rows import WholeRows
 
 _LARGE = 8 << 20
 """The size in bytes from which on a text is parsed in several processes, which start slowly."""
@@ -121,7 +122,7 @@ class Brain:
     @property
     def knowledge(self) -> Delta:
         """All learned knowledge, copied into a delta."""
-        return self._store.content(*self._store.shards.tolist()).delta
+        return self._store.knowledge()
 
     def train(
         self,
@@ -284,7 +285,8 @@ class Brain:
         """Iterate over all connections, by name, column by column."""
         names = self._store.names()
         for shard in self._store.shards.tolist():
-            yield from _connections(self._store.content(shard).delta, names)
+            known = self._store.layout.columns.whole(self._store.content(shard).delta)
+            yield from _connections(known, names)
 
     def import_giaannpy(
         self,
@@ -353,7 +355,7 @@ class Brain:
 
     @cached_property
     def _rows(self) -> RecentRows:
-        return RecentRows(self._store)
+        return RecentRows(WholeRows(self._store, self._store.layout.columns))
 
     @cached_property
     def _profile(self) -> AnyProfile:

@@ -67,6 +67,7 @@ class Progress:
         """Add a chunk to the brain, durably."""
         if not self._noted:
             self._note(complete=False)
+        delta = self._store.layout.columns.cut(delta)
         self._store.apply([Update(self._id, chunk, self._store.shards, delta)])
         if self._store.snapshot_due:
             self._store.snapshot()

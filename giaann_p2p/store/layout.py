@@ -1,10 +1,11 @@
 """How a model is cut into shards, and a text into chunks.
 
-A row belongs to a shard by its column, or by its block if columns are cut into blocks. Every peer
-computes this mapping for itself, and numbers the chunks of a text, so a layout is part of the
-swarm's manifest. Only the number of shards may grow, by doubling: then one more bit of the same
-hash divides each shard s of N into the shards s and s + N. So the layouts of a swarm are nested,
-and each peer can divide the shards that it holds by itself.
+A row belongs to a shard by its column, or by its block if columns are cut into blocks. The largest
+columns may also be cut by target, so that no single row is larger than a shard (see `cut_columns`).
+Every peer computes this mapping for itself, and numbers the chunks of a text, so a layout is part
+of the swarm's manifest. Only the number of shards may grow, by doubling: then one more bit of the
+same hash divides each shard s of N into the shards s and s + N. So the layouts of a swarm are
+nested, and each peer can divide the shards that it holds by itself.
 
 Each chunk is sent to the owners of all shards, so its cost besides its rows grows with the number
 of peers, not with its sentences. Large swarms use large chunks.
@@ -20,14 +21,13 @@ from giaann_p2p.errors import SpecError
 from giaann_p2p.model.sequence import Ids
 from giaann_p2p.model.spec import CHUNK, MOST_CHUNK
 from giaann_p2p.store.codec.damage import check
+from giaann_p2p.store.cut_columns import Cut, CutColumns, checked, cut_columns
+from giaann_p2p.store.splitmix import GOLDEN, WORD, mixed, mixed_one
 
 Shards = npt.NDArray[np.uint16]
 """An array of shard numbers."""
 
 MOST_SHARDS = 1 << 16
-_GOLDEN = 0x9E3779B97F4A7C15
-_MIX_1, _MIX_2 = 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
-_WORD = (1 << 64) - 1
 
 
 class Layout(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -40,6 +40,9 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     of releases that had no other."""
     founded: int | msgspec.UnsetType = msgspec.UNSET
     """The number of shards in the swarm's manifest; unset until it is doubled."""
+    cuts: tuple[Cut, ...] | msgspec.UnsetType = msgspec.UNSET
+    """The columns that are cut by target, in the order of their words. Unset if there are none, as
+    in releases that knew no such columns."""
 
     def __post_init__(self) -> None:
         if not CHUNK <= self.chunk <= MOST_CHUNK:
@@ -57,9 +60,13 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
             raise SpecError(f"shards must be at least {self.founding}; it is {self.shards}")
         if self.founded == self.shards:
             msgspec.structs.force_setattr(self, "founded", msgspec.UNSET)
+        if not isinstance(self.cuts, msgspec.UnsetType):
+            ordered = checked(self.cuts)
+            msgspec.structs.force_setattr(self, "cuts", ordered or msgspec.UNSET)
 
     def __str__(self) -> str:
-        return f"shards={self.shards}, blocks={self.blocks}, chunk={self.chunk}"
+        cut = f", {len(self.columns)} cut columns" if self.columns else ""
+        return f"shards={self.shards}, blocks={self.blocks}, chunk={self.chunk}{cut}"
 
     @property
     def chunk(self) -> int:
@@ -75,6 +82,11 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     def doublings(self) -> int:
         """How often the number of shards was doubled since the manifest."""
         return (self.shards // self.founding).bit_length() - 1
+
+    @property
+    def columns(self) -> CutColumns:
+        """The columns that are cut by target."""
+        return cut_columns(() if isinstance(self.cuts, msgspec.UnsetType) else self.cuts)
 
     def with_shards(self, shards: int) -> "Layout":
         """Return the layout of the same swarm with another number of shards."""
@@ -106,14 +118,14 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     def shards_of(self, concept: Ids, feature: Ids) -> Shards:
         """Return the shard of each neuron's row."""
-        block = _mixed(feature) & np.uint64(self.blocks - 1)
-        number = _mixed(concept + block * np.uint64(_GOLDEN)) & np.uint64(self.shards - 1)
+        block = mixed(feature) & np.uint64(self.blocks - 1)
+        number = mixed(concept + block * np.uint64(GOLDEN)) & np.uint64(self.shards - 1)
         return number.astype(np.uint16)
 
     def shard_of(self, concept: int, feature: int) -> int:
         """Return the shard of one neuron's row; twenty times as fast as `shards_of` for one row."""
-        block = _mixed_one(feature) & (self.blocks - 1) if self.blocks > 1 else 0
-        return _mixed_one(concept + block * _GOLDEN & _WORD) & (self.shards - 1)
+        block = mixed_one(feature) & (self.blocks - 1) if self.blocks > 1 else 0
+        return mixed_one(concept + block * GOLDEN & WORD) & (self.shards - 1)
 
 
 def divided(shards: Shards, before: int, after: int) -> Shards:
@@ -134,16 +146,3 @@ def among(some: npt.NDArray[Any], others: npt.NDArray[Any]) -> npt.NDArray[np.bo
         return np.zeros(len(some), np.bool_)
     found: npt.NDArray[np.bool_] = others.take(others.searchsorted(some), mode="clip") == some
     return found
-
-
-def _mixed(x: Ids) -> Ids:
-    """Hash each value: mix its bits as the generator splitmix64 does."""
-    x = (x ^ (x >> np.uint64(30))) * np.uint64(_MIX_1)
-    x = (x ^ (x >> np.uint64(27))) * np.uint64(_MIX_2)
-    return x ^ (x >> np.uint64(31))
-
-
-def _mixed_one(x: int) -> int:
-    x = (x ^ (x >> 30)) * _MIX_1 & _WORD
-    x = (x ^ (x >> 27)) * _MIX_2 & _WORD
-    return x ^ (x >> 31)

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 
 from pyroaring import BitMap
 
+from giaann_p2p.model.delta import Delta
 from giaann_p2p.model.digest import added
 from giaann_p2p.model.row_slice import EVERYTHING, RowSlice
 from giaann_p2p.model.rows import Answer, Question, noun_rows
@@ -97,6 +98,10 @@ class StoreReads:
         with self._lock:
             captured = self._state.capture(shards)
         return self._state.content(captured)
+
+    def knowledge(self) -> Delta:
+        """Return what all held shards know, with the rows of cut columns whole."""
+        return self.layout.columns.whole(self.content(*self.shards.tolist()).delta)
 
     def statistics(self, *shards: int) -> Statistics:
         """Return statistics of some shards; without arguments, of all held shards."""

@@ -56,6 +56,7 @@ class RowReader:
         heard: Heard = lambda _: None,
     ) -> None:
         spec = manifest.spec
+        self._columns = manifest.layout.columns
         limits = Limits(spec.branches, spec.segments, _MOST, _MOST, _MOST)
         self._clock, self._patience = clock, patience
         self.calls = Calls(transport, lambda: others.rules, self._failed)
@@ -113,6 +114,13 @@ class RowReader:
         `known`: rows that were read before; those that have not changed are not sent again.
         Raise Unreachable if no answer is accepted within the reader's patience.
         """
+        columns = self._columns
+        if not columns:
+            return await self._read(neurons, known)
+        rows = await self._read(columns.asked(neurons), columns.known(known))
+        return columns.joined(neurons, rows)
+
+    async def _read(self, neurons: Sequence[Neuron], known: Known) -> Answer:
         future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
         number, acts = self._reader.read(Question(list(neurons)), self._clock(), known)
         self._waiting[number] = future

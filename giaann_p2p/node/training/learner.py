@@ -64,7 +64,7 @@ class Learner:
         # A sentence's number stands in for its line number, which only the client knows.
         chunk = [Sentence(text, number) for number, text in enumerate(task.sentences)]
         learned = self._profile.learn(chunk)
-        delta = learned.delta
+        delta = task.layout.columns.cut(learned.delta)
         whole = encode(delta)
         homes = _homes(delta, task.layout)
         shards = np.arange(task.layout.shards, dtype=np.uint16)

@@ -113,7 +113,10 @@ def _row(cursor: Cursor, limits: Limits) -> Row:
     strength = np.frombuffer(cursor.take(8 * size), "<i8")
     branch, segment, marks = (bytes(cursor.take(size)) for _ in range(3))
     name, word = (bytes(cursor.take(length)) for length in lengths)
-    check(count > 0 and count >> _SUM_BITS == 0, f"a row's count is out of range: {count}")
+    check(
+        (count > 0 or size > 0) and count >> _SUM_BITS == 0,
+        f"a row's count is out of range: {count}",
+    )
     check(not marks.translate(None, _MARKS) and marks[:1] != b"\0", "a row's marks are invalid")
     check(marks.count(1) == targets, "a row's marks do not match its number of targets")
     _check_targets(to_concept, to_feature)

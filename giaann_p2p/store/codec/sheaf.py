@@ -50,7 +50,7 @@ class Sheaf(NamedTuple):
     row: Ints
     """Shape [R]: the index of each row's neuron among the V neurons."""
     counts: Ints
-    """Shape [R]: how often each row's neuron occurred. Invariant: above 0."""
+    """Shape [R]: how often each row's neuron occurred; 0 in a part of a cut column."""
     starts: Ints
     """Shape [R + 1]: where each row's connections start, and the end of the last."""
     target: Ints
@@ -157,6 +157,8 @@ def decode(data: bytes | memoryview, limits: Limits) -> SheafRows:
     found = neurons_of(words)
     _check_rows(row, count, found)
     reached = traced(links, Strengths(*arrays[10:]), shape, sizes.neurons)
+    lengths = np.diff(reached.ends[reached.rows])
+    check(((count > 0) | (lengths > 0)).all(), "a row is empty")
     check(
         adds_up(count) and adds_up(reached.strength),
         "the sum of counts or strengths exceeds 63 bits",
@@ -192,6 +194,6 @@ def _check_arrays(arrays: list[npt.NDArray[Any]], sizes: Sizes, shape: Shape) ->
 def _check_rows(row: Ints, count: Ints, found: Neurons) -> None:
     check(not len(row) or row.max() < len(found.concept), "a row belongs to no neuron")
     check(first_of_runs(np.sort(row)).all(), "a neuron has two rows")
-    check(count.min(initial=1) > 0, "a row's count is below 1")
+    check(count.min(initial=0) >= 0, "a row's count is below 0")
     words = {*found.concept[row].tolist(), *found.feature[row].tolist()} - {PRIME}
     check(words <= found.names.keys(), "the words of a row have no text")

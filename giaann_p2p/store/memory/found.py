@@ -39,19 +39,17 @@ class Found:
     def take(self, neuron: int, shard: Shard, row: int, pending: Pending, piece: int) -> None:
         """Add a neuron's row: its merged row in the shard and its unmerged pieces.
 
-        An empty row is skipped. `row`: the row's index in the shard, below 0 if there is none.
+        `row`: the row's index in the shard, below 0 if there is none.
         `piece`: the number of the neuron's last piece.
         """
         if piece < shard.floor:
-            if row >= 0 and (count := shard.plain.counts[row]):
+            if row >= 0 and (shard.plain.counts[row] or _connections(shard, row)):
                 _take_row(self._whole, shard, row)
-                self._whole.end(neuron, count)
+                self._whole.end(neuron, shard.plain.counts[row])
             return
         pieces = list(pending.chain(piece, shard.floor))
         count = sum([batch.plain.counts[at] for batch, at in pieces])
         count += shard.plain.counts[row] if row >= 0 else 0
-        if not count:  # all of it was withdrawn
-            return
         rows = self._parted
         if row >= 0:
             _take_row(rows, shard, row)
@@ -69,6 +67,9 @@ class Found:
         row = np.array(whole.neurons + parted.neurons, np.uint32)
         counts = np.array(whole.counts + parted.counts, np.int64)
         lengths, target, place, units = map(np.concatenate, zip(*runs, strict=True))
+        there = (counts > 0) | (lengths > 0)
+        if not there.all():  # all of a row was withdrawn
+            row, counts, lengths = row[there], counts[there], lengths[there]
         used, index = _ranked(np.concatenate([row, target]), len(neurons))
         starts = np.zeros(len(row) + 1, np.int64)
         lengths.cumsum(out=starts[1:])
@@ -149,6 +150,11 @@ class _Rows:
             np.frombuffer(b"".join(self._place), places.dtype),
             decoded(np.frombuffer(b"".join(self._codes), np.uint8), rest),
         )
+
+
+def _connections(shard: Shard, row: int) -> int:
+    starts = shard.plain.starts
+    return starts[row + 1] - starts[row]
 
 
 def _take_row(rows: _Rows, shard: Shard, row: int) -> None:

@@ -247,6 +247,7 @@ def rules_of(manifest: Manifest, edition: Edition | None) -> Rules:
         (manifest.layout.chunk, *(edition.sizes if edition else ())),
         first if shards > first else 0,
         manifest.layout.blocks,
+        manifest.layout.cuts or (),
     )
 
 

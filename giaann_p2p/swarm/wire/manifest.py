@@ -18,6 +18,7 @@ import msgspec
 
 from giaann_p2p.errors import MessageError, SpecError
 from giaann_p2p.model.spec import CHUNK, ModelSpec, pipeline_advice
+from giaann_p2p.store.cut_columns import Cut
 from giaann_p2p.store.layout import Layout
 from giaann_p2p.swarm.wire.identity import SIGNATURE_BYTES, Identity, PeerField, verified
 
@@ -25,8 +26,8 @@ FORMAT = 1
 """Version of the manifest's encoding."""
 PROTOCOL = 8
 """Version of the protocol between peers; see also `messages.VERSION`."""
-MOST_BYTES = 4096
-"""Maximum length of an encoded manifest, in bytes."""
+MOST_BYTES = 1 << 16
+"""Maximum length of an encoded manifest, in bytes. One that cuts no columns has less than 2,000."""
 MOST_REPLICAS = 64
 MOST_REDUNDANCY = 8
 """Maximum number of compute peers that a swarm may require to agree on a delta."""
@@ -68,6 +69,8 @@ class Rules(NamedTuple):
     """Number of shards by the manifest; 0 if it is `shards`."""
     blocks: int = 1
     """Number of blocks per column."""
+    cuts: tuple[Cut, ...] = ()
+    """The columns that are cut by target."""
 
     @property
     def first_shards(self) -> int:
@@ -77,7 +80,7 @@ class Rules(NamedTuple):
     @property
     def layout(self) -> Layout:
         """The layout now: the manifest's, with the number of shards of the edition."""
-        return _layout(self.first_shards, self.shards, self.blocks, self.sizes[0])
+        return _layout(self.first_shards, self.shards, self.blocks, self.sizes[0], self.cuts)
 
     @property
     def chunk(self) -> int:
@@ -233,8 +236,9 @@ def swarm_id_of(data: bytes) -> bytes:
 
 
 @lru_cache(maxsize=16)
-def _layout(first: int, shards: int, blocks: int, sentences: int) -> Layout:
-    return Layout(shards=first, blocks=blocks, sentences=sentences).with_shards(shards)
+def _layout(first: int, shards: int, blocks: int, sentences: int, cuts: tuple[Cut, ...]) -> Layout:
+    founding = Layout(shards=first, blocks=blocks, sentences=sentences, cuts=cuts)
+    return founding.with_shards(shards)
 
 
 class _Format(msgspec.Struct):

@@ -75,7 +75,6 @@ def test_a_row_without_connections() -> None:
 
 BEYOND = 1 << 63
 LIES = {
-    "count is out of range: 0": {"count": 0},
     f"count is out of range: {BEYOND}": {"count": BEYOND},
     "a branch is not in the model": {"branch": np.array([0, 1, 3], np.uint8)},
     "a segment is not in the model": {"segment": np.array([3, 0, 4], np.uint8)},
@@ -95,6 +94,14 @@ def test_what_no_row_is_does_not_pass(why: str) -> None:
     decode(encode([ROW]), LIMITS)
     with pytest.raises(DamagedError, match=why):
         decode(encode([replace(ROW, **LIES[why])]), LIMITS)
+
+
+def test_a_part_of_a_cut_column_counts_nothing_but_leads_somewhere() -> None:
+    part = replace(ROW, count=0)
+    (told,) = decode(encode([part]), LIMITS).read(Question([ROW.neuron]))
+    assert_row(told, part)
+    with pytest.raises(DamagedError, match="count is out of range: 0"):
+        decode(encode([empty_row(BEE.neuron, BEE)]), LIMITS)
 
 
 def test_no_more_rows_than_may_be() -> None:

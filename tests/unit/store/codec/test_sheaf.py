@@ -146,7 +146,7 @@ LIES = {
     "texts do not have the stated length": forged("lengths", [9, 9, 9]),
     "a row belongs to no neuron": forged("rows", [0, 3]),
     "a neuron has two rows": forged("rows", [1, 1]),
-    "a row's count is below 1": forged("counts", [0, 1]),
+    "a row's count is below 0": forged("counts", [-1, 1]),
     "length of counts is 1, not 2": forged("counts", [1]),
     "length of rows is 3, not 2": forged("rows", [0, 1, 2]),
     "steps do not match": forged("links", [1, 1]),
@@ -191,6 +191,15 @@ def test_what_encodes_and_is_no_row_does_not_pass(lie: dict[str, Any], why: str)
         decode(encode(SHEAF._replace(**lie), BRANCHES, SEGMENTS), LIMITS)
 
 
+def test_a_part_of_a_cut_column_counts_nothing_but_leads_somewhere() -> None:
+    data = encode(SHEAF._replace(counts=np.array([0, 1])), BRANCHES, SEGMENTS)
+    (row,) = decode(data, LIMITS).read(Question([BEE]))
+    assert_row(row, row_of(BEE, 0, ROWS[BEE][1]))
+    empty = bound({BEE: (1, []), WASP: ROWS[WASP]})._replace(counts=np.array([0, 1]))
+    with pytest.raises(DamagedError, match="a row is empty"):
+        decode(encode(empty, BRANCHES, SEGMENTS), LIMITS)
+
+
 def test_a_number_of_connections_that_are_not_there_asks_for_no_memory() -> None:
     most = (1 << 31) - 1
     sizes = sheaf.Sizes(most, most, most, most, most, BRANCHES, SEGMENTS)
@@ -216,7 +225,7 @@ def test_any_bytes_are_rows_or_damage() -> None:
         read += 1
         for row in found.read(Question([Neuron(*one) for one in found.neurons])):
             assert row is not None
-            assert row.count > 0
+            assert row.count > 0 or len(row.strength)
             assert row.strength.min(initial=1) > 0
             assert len(row.target) == len(row.branch) == len(row.segment) == len(row.strength)
             targets = [*zip(row.target_concept.tolist(), row.target_feature.tolist(), strict=True)]

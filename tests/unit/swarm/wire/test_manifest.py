@@ -125,7 +125,7 @@ def test_the_founder_is_told_which_rule_is_broken(fields: dict[str, Any], why: s
         ({"spec": {}}, "not in its canonical encoding"),
         ({"spec": {"rules": 2}}, "rules must be 1; it is 2"),
         ({"more": 1}, "unknown field `more`"),
-        ({"name": "x" * 5000}, "has at most 4,096 bytes, not 5,"),
+        ({"name": "x" * 70000}, "has at most 65,536 bytes, not 70,"),
     ],
 )
 def test_the_wrong_field_is_named(changes: dict[str, Any], why: str) -> None:

@@ -1,0 +1,263 @@
+"""Cut columns: the largest columns, cut by target into several columns that lie in other shards.
+
+Neither shards nor blocks divide a single row, but a frequent word's row grows with the model: it
+has half a percent of all connections, whatever the number of shards. So a layout may cut columns,
+each into 2^k parts. A connection is in the part that a hash of its target says. Part 0 is the
+column itself, and all occurrences count there. Each other part is a column of its own, named after
+the word and its number, with `MARK` in between, which no word contains. So shards, stores, peers
+and votes treat a part as they treat any column; only who learns a chunk cuts its delta, and only
+who predicts joins rows again.
+
+What a row says does not depend on whether it was cut, and neither do answers.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import lru_cache
+from itertools import islice, pairwise
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from giaann_p2p.errors import SpecError
+from giaann_p2p.model import row_slice
+from giaann_p2p.model.delta import ConnectionKey, Delta, unique_neurons
+from giaann_p2p.model.ids import word_id
+from giaann_p2p.model.rows import Answer, Name, Neuron, Row
+from giaann_p2p.model.sequence import Ids, Ints, Names
+from giaann_p2p.store.splitmix import GOLDEN, mixed
+
+MARK = "\x1f"
+"""Separates a word and the number of a part. It is white space, so no word contains it."""
+MOST_PARTS = 1 << 10
+"""The most parts of a column. A row is read with as many requests, most of them in parallel."""
+MOST_CUT = 1 << 11
+"""The most columns that a layout cuts."""
+_LONGEST = 100
+"""The most bytes of a cut column's word."""
+
+
+class Cut(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True, order=True):
+    """A column that is cut by target."""
+
+    word: str
+    """The column's noun, in lower case."""
+    parts: int
+    """The number of parts, a power of two."""
+
+
+def checked(cuts: Sequence[Cut]) -> tuple[Cut, ...]:
+    """Return cuts in the order of their words; SpecError says what is wrong with them."""
+    ordered = tuple(sorted(cuts))
+    if len(ordered) > MOST_CUT:
+        raise SpecError(f"at most {MOST_CUT:,} columns can be cut, not {len(ordered):,}")
+    for cut in ordered:
+        if not 2 <= cut.parts <= MOST_PARTS or cut.parts & (cut.parts - 1):
+            raise SpecError(
+                f"the parts of the column {cut.word!r} must be a power of two from 2 to"
+                f" {MOST_PARTS:,}; they are {cut.parts:,}"
+            )
+        if not 0 < len(cut.word.encode()) <= _LONGEST or MARK in cut.word:
+            raise SpecError(f"{cut.word[:_LONGEST]!r} is no word, so it has no column to be cut")
+    for one, other in pairwise(ordered):
+        if one.word == other.word:
+            raise SpecError(f"the column {one.word!r} is cut twice")
+    return ordered
+
+
+class CutColumns:
+    """The columns that a layout cuts; false if there are none."""
+
+    def __init__(self, cuts: Sequence[Cut]) -> None:
+        by_id = sorted((word_id(cut.word), cut) for cut in cuts)
+        self._concept = np.array([concept for concept, _ in by_id], np.uint64)
+        self._parts = np.array([cut.parts for _, cut in by_id], np.uint64)
+        self._first = np.cumsum([0, *(cut.parts for _, cut in by_id)])[:-1]
+        names = [name for _, cut in by_id for name in _names(cut)]
+        # The parts of all columns, one column after the other: each one's name and concept, and
+        # the column to which it belongs.
+        self._names = np.array(names, np.object_)
+        self._ids = np.array([word_id(name) for name in names], np.uint64)
+        self._column = np.repeat(np.arange(len(by_id)), self._parts.astype(np.int64))
+        self._is_first = np.isin(np.arange(len(names)), self._first)
+        self._by_id = np.argsort(self._ids)
+        self._at = {concept: at for at, (concept, _) in enumerate(by_id)}
+        self._sizes = [cut.parts for _, cut in by_id]
+
+    def __len__(self) -> int:
+        return len(self._concept)
+
+    def __repr__(self) -> str:
+        return f"<CutColumns: {len(self)} with {len(self._ids):,} parts>"
+
+    def cut(self, delta: Delta) -> Delta:
+        """Move the connections of cut columns to their parts; `whole` undoes it."""
+        if not self:
+            return delta
+        at, is_cut = _found(delta.concept, self._concept)
+        held = np.flatnonzero(is_cut[delta.source])
+        if not len(held):
+            return delta
+        source, target = delta.source[held], delta.target[held]
+        part = _part(delta.concept[target], delta.feature[target], self._parts[at[source]])
+        moved = part > 0
+        number = self._first[at[source[moved]]] + part[moved]
+        used = np.unique(number)
+        names = dict(zip(self._ids[used].tolist(), self._names[used].tolist(), strict=True))
+        kept = np.ones(delta.neurons, np.bool_)
+        return _rehomed(delta, kept, held[moved], self._ids[number], delta.names | names)
+
+    def whole(self, delta: Delta) -> Delta:
+        """Move the connections of parts back to their columns."""
+        if not self:
+            return delta
+        at, is_part = _found(delta.concept, self._ids[self._by_id])
+        number = self._by_id[at]
+        is_part &= ~self._is_first[number]
+        held = np.flatnonzero(is_part[delta.source])
+        if not len(held):
+            return delta
+        home = self._column[number[delta.source[held]]]
+        used = np.unique(home)
+        names = dict(zip(self._concept[used].tolist(), self._names[self._first[used]], strict=True))
+        names |= {word: text for word, text in delta.names.items() if MARK not in text}
+        return _rehomed(delta, ~is_part, held, self._concept[home], names)
+
+    def parts(self, neuron: Neuron) -> list[Neuron]:
+        """Return the neurons whose rows together are a neuron's row, part 0 first."""
+        at = self._at.get(neuron.concept)
+        if at is None:
+            return [neuron]
+        ids = self._ids[self._first[at] :][: self._sizes[at]]
+        return [Neuron(concept, neuron.feature) for concept in ids.tolist()]
+
+    def asked(self, neurons: Iterable[Neuron]) -> list[Neuron]:
+        """Return the neurons to ask for, to know the rows of some neurons."""
+        return [part for neuron in neurons for part in self.parts(neuron)]
+
+    def joined(self, neurons: Iterable[Neuron], rows: Answer) -> Answer:
+        """Return the rows of some neurons; `rows` are those of the neurons to ask for."""
+        left = iter(rows)
+        return [self._row(neuron, left) for neuron in neurons]
+
+    def known(self, rows: Mapping[Neuron, Row]) -> dict[Neuron, Row]:
+        """Return the rows of parts that some rows consist of."""
+        found = dict[Neuron, Row]()
+        for neuron, row in rows.items():
+            if neuron.concept in self._at:
+                found |= zip(self.parts(neuron), self._cut_row(row), strict=True)
+            else:
+                found[neuron] = row
+        return found
+
+    def _row(self, neuron: Neuron, rows: Iterator[Row | None]) -> Row | None:
+        at = self._at.get(neuron.concept)
+        if at is None:
+            return next(rows)
+        parts = list(islice(rows, self._sizes[at]))
+        # Part 0 says whether the neuron occurred; another part of a chunk may arrive before it.
+        row = row_slice.whole(parts) if parts[0] is not None else None
+        return None if row is None else self._honest(row, parts, self._parts[at])
+
+    def _honest(self, row: Row, parts: Sequence[Row | None], number: np.uint64) -> Row:
+        """Return a joined row without targets of other parts, which only a liar would add.
+
+        Such a target could occur twice in the row.
+        """
+        lengths = [0 if part is None else len(part.target_concept) for part in parts]
+        right = _part(row.target_concept, row.target_feature, number) == np.repeat(
+            np.arange(len(parts)), lengths
+        )
+        if right.all():
+            return row
+        held = right[row.target]
+        return replace(
+            row,
+            target_concept=row.target_concept[right],
+            target_feature=row.target_feature[right],
+            target=(np.cumsum(right) - 1)[row.target[held]],
+            branch=row.branch[held],
+            segment=row.segment[held],
+            strength=row.strength[held],
+        )
+
+    def _cut_row(self, row: Row) -> Iterator[Row]:
+        """Cut a row into one for each part; those without connections are left in."""
+        at = self._at[row.neuron.concept]
+        part = _part(row.target_concept, row.target_feature, self._parts[at])
+        order, starts = _sorted(part, self._sizes[at])
+        place = np.empty_like(order)
+        place[order] = np.arange(len(order))
+        held, ends = _sorted(part[row.target], self._sizes[at])
+        target = place[row.target[held]]
+        for number, neuron in enumerate(self.parts(row.neuron)):
+            targets = order[starts[number] : starts[number + 1]]
+            connections = held[ends[number] : ends[number + 1]]
+            yield replace(
+                row,
+                neuron=neuron,
+                name=Name(self._names[self._first[at] + number], row.name.feature),
+                count=0 if number else row.count,
+                target_concept=row.target_concept[targets],
+                target_feature=row.target_feature[targets],
+                target=target[ends[number] : ends[number + 1]] - starts[number],
+                branch=row.branch[connections],
+                segment=row.segment[connections],
+                strength=row.strength[connections],
+                numbers=None,
+            )
+
+
+@lru_cache(maxsize=16)
+def cut_columns(cuts: tuple[Cut, ...]) -> CutColumns:
+    """Return the columns that are cut."""
+    return CutColumns(cuts)
+
+
+def _names(cut: Cut) -> list[str]:
+    return [cut.word, *(f"{cut.word}{MARK}{number}" for number in range(1, cut.parts))]
+
+
+def _part(concept: Ids, feature: Ids, parts: Ids | np.uint64) -> Ints:
+    """Return the part that has the connections to each target, if there are so many parts."""
+    return (mixed(concept * np.uint64(GOLDEN) + feature) & (parts - np.uint64(1))).astype(np.int64)
+
+
+def _found(some: Ids, others: Ids) -> tuple[Ints, npt.NDArray[np.bool_]]:
+    """Return for each value its position in `others`, which ascend, and whether it is there."""
+    at = np.minimum(np.searchsorted(others, some), len(others) - 1)
+    return at, others[at] == some
+
+
+def _sorted(part: Ints, parts: int) -> tuple[Ints, Ints]:
+    """Return the order by part, and where each part starts in it."""
+    order = np.argsort(part.astype(np.uint16), kind="stable")  # a radix sort
+    return order, np.cumsum([0, *np.bincount(part, minlength=parts)])
+
+
+def _rehomed(
+    delta: Delta, kept: npt.NDArray[np.bool_], held: Ints, home: Ids, names: Names
+) -> Delta:
+    """Move some connections to the same features of other columns.
+
+    `home` is the concept of the new source of each connection in `held`. Only the neurons in `kept`
+    stay, and those that are new; the others must have no other connections.
+    """
+    concept, feature, slot = unique_neurons(
+        np.concatenate([delta.concept[kept], home]),
+        np.concatenate([delta.feature[kept], delta.feature[delta.source[held]]]),
+    )
+    before = np.zeros(delta.neurons, np.int64)  # the new index of each neuron that stays
+    before[kept] = slot[: len(slot) - len(held)]
+    count = np.zeros(len(concept), np.int64)
+    count[before[kept]] = delta.count[kept]
+    source = before[delta.source]
+    source[held] = slot[len(slot) - len(held) :]
+    branch, segment = delta.branch.astype(np.int64), delta.segment.astype(np.int64)
+    key = ConnectionKey.for_sizes(
+        len(concept), int(branch.max(initial=0)) + 1, int(segment.max(initial=0)) + 1
+    )
+    packed = key.pack(source, before[delta.target], branch, segment)
+    order = np.argsort(packed, kind="stable")
+    return key.delta(concept, feature, count, packed[order], delta.strength[order], names)

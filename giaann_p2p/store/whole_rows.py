@@ -1,0 +1,21 @@
+"""The rows of a store whose layout cuts columns, joined again."""
+
+from giaann_p2p.model.rows import Answer, Question, Rows
+from giaann_p2p.store.cut_columns import CutColumns
+
+
+class WholeRows:
+    """Reads rows, and joins those of cut columns."""
+
+    def __init__(self, rows: Rows, columns: CutColumns) -> None:
+        self._rows, self._columns = rows, columns
+
+    def __repr__(self) -> str:
+        return f"<WholeRows: {self._columns!r}>"
+
+    def read(self, question: Question) -> Answer:
+        """Return the rows of the question's neurons."""
+        if not self._columns or question.names_only or question.frequent:
+            return self._rows.read(question)  # part 0 has the name and all occurrences
+        rows = self._rows.read(Question(self._columns.asked(question.neurons)))
+        return self._columns.joined(question.neurons, rows)
