@@ -92,6 +92,7 @@ from giaann_p2p.swarm.wire.training_messages import (
     BeatAck,
     Learn,
     LearnAck,
+    LearnCut,
     Learned,
     LearnIn,
     PushOrder,
@@ -422,6 +423,7 @@ MESSAGES: list[Message] = [
     Digests(packed(shards(0), SHARDS), [Digest(b"r", b"of chunks", b"of content", 5, 70)]),
     Learn(JOB, 4, ["Bees make honey.", "Wasps make none."]),
     LearnIn(JOB, 4, ["Bees make honey."], 16),
+    LearnCut(JOB, 4, ["Bees make honey."], 0, 128),
     LearnAck(),
     Beat(
         JOB,

@@ -82,12 +82,18 @@ class JobRun:
         news: asyncio.Event,
         agreement: DeltaAgreement,
         trust: Trust,
+        size: int,
     ) -> None:
-        """Prepare; `news` is set when a chunk was read, a worker reported, or the run is over."""
+        """Prepare; `news` is set when a chunk was read, a worker reported, or the run is over.
+
+        `size`: the number of sentences in a chunk.
+        """
         self.pages = pages
         self.over = False
         self._schedule, self._policy = schedule, policy
-        self._coordinator = Coordinator(job, schedule, pages.texts, agreement, trust, calls.rules)
+        self._coordinator = Coordinator(
+            job, schedule, pages.texts, agreement, trust, calls.rules, size
+        )
         self._calls, self._clock, self._tally, self._news = calls, clock, tally, news
         self._early: dict[int, Learned] = {}  # reports about chunks that have not been read yet
         self._lines: dict[int, int] = {}  # first line of each failed chunk

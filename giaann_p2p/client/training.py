@@ -375,6 +375,7 @@ class _Job:
             self._news,
             agreement,
             self._trust,
+            self._size,
         )
         self._leading = leading
         reading = self._loop.create_task(leading.read())

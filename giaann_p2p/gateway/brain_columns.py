@@ -11,7 +11,7 @@ from giaann_p2p.model.rows import Name, Neuron, Question
 from giaann_p2p.model.spec import UNITS
 from giaann_p2p.model.traits import traits_of
 from giaann_p2p.store.store import Store
-from giaann_p2p.store.whole_rows import WholeRows
+from giaann_p2p.store.whole_rows import whole_rows
 
 _REFRESH = 10.0
 """Seconds for which a list of nouns is used."""
@@ -41,7 +41,7 @@ def column_of(store: Store, noun: str, words: int, leads: int) -> ShownColumn | 
     else:
         return None
     asked = Question([Neuron(concept, feature) for feature in features[:words].tolist()])
-    rows = WholeRows(store, store.layout.columns).read(asked)
+    rows = whole_rows(store).read(asked)
     found = sorted((row for row in rows if row), key=lambda row: -row.count)
     targets = [strongest_of(row, leads) for row in found]
     names = _names(store, [target.neuron for row in targets for target in row])

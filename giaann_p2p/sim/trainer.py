@@ -138,6 +138,7 @@ class Trainer(Visitor):
             agreement,
             self._trust,
             lambda: self.around.rules,
+            self.around.rules.sizes[0],
         )
         self._do(self._coordinator.read(self._first + self._chunks, True, self.now))
 

@@ -41,11 +41,12 @@ from giaann_p2p.solo.reports import Connection, Info, Trained
 from giaann_p2p.solo.source import Source
 from giaann_p2p.solo.training import Watch, train
 from giaann_p2p.store import home
+from giaann_p2p.store.cut_columns import whole
 from giaann_p2p.store.disk.files import DiskFiles
 from giaann_p2p.store.fsck import Checked, fsck
 from giaann_p2p.store.layout import Layout
 from giaann_p2p.store.store import Store
-from giaann_p2p.store.whole_rows import WholeRows
+from giaann_p2p.store.whole_rows import whole_rows
 
 _LARGE = 8 << 20
 """The size in bytes from which on a text is parsed in several processes, which start slowly."""
@@ -285,8 +286,7 @@ class Brain:
         """Iterate over all connections, by name, column by column."""
         names = self._store.names()
         for shard in self._store.shards.tolist():
-            known = self._store.layout.columns.whole(self._store.content(shard).delta)
-            yield from _connections(known, names)
+            yield from _connections(whole(self._store.content(shard).delta), names)
 
     def import_giaannpy(
         self,
@@ -355,7 +355,7 @@ class Brain:
 
     @cached_property
     def _rows(self) -> RecentRows:
-        return RecentRows(WholeRows(self._store, self._store.layout.columns))
+        return RecentRows(whole_rows(self._store))
 
     @cached_property
     def _profile(self) -> AnyProfile:

@@ -9,12 +9,17 @@ and votes treat a part as they treat any column; only who learns a chunk cuts it
 who predicts joins rows again.
 
 What a row says does not depend on whether it was cut, and neither do answers.
+
+A column may be cut into more parts later. Parts are divided as shards are: part j of 2^k becomes
+the parts j and j + 2^k, by one more bit of the same hash. But nothing is moved: what was learned
+before stays in the part where it is, and a row is the sum of its parts.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from itertools import islice, pairwise
+from itertools import chain, islice, pairwise
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
@@ -22,7 +27,7 @@ import numpy.typing as npt
 
 from giaann_p2p.errors import SpecError
 from giaann_p2p.model import row_slice
-from giaann_p2p.model.delta import ConnectionKey, Delta, unique_neurons
+from giaann_p2p.model.delta import ConnectionKey, Delta, first_of_runs, unique_neurons
 from giaann_p2p.model.ids import word_id
 from giaann_p2p.model.rows import Answer, Name, Neuron, Row
 from giaann_p2p.model.sequence import Ids, Ints, Names
@@ -34,6 +39,7 @@ MOST_PARTS = 1 << 10
 """The most parts of a column. A row is read with as many requests, most of them in parallel."""
 MOST_CUT = 1 << 11
 """The most columns that a layout cuts."""
+_DIGITS = len(str(MOST_PARTS))
 _LONGEST = 100
 """The most bytes of a cut column's word."""
 
@@ -66,24 +72,30 @@ def checked(cuts: Sequence[Cut]) -> tuple[Cut, ...]:
     return ordered
 
 
-class CutColumns:
-    """The columns that a layout cuts; false if there are none."""
+def together(cuts: Iterable[Sequence[Cut]]) -> tuple[Cut, ...]:
+    """Return the cuts with the most parts of each column, of several lists of cuts."""
+    most = dict[str, int]()
+    for cut in chain.from_iterable(cuts):
+        most[cut.word] = max(cut.parts, most.get(cut.word, 0))
+    return tuple(Cut(word, parts) for word, parts in sorted(most.items()))
 
-    def __init__(self, cuts: Sequence[Cut]) -> None:
+
+class CutColumns:
+    """The columns that are cut by target; false if there are none."""
+
+    def __init__(self, cuts: Sequence[Cut], recut: Collection[str] = ()) -> None:
+        """`recut`: the words of columns that had fewer parts when some of it was learned."""
         by_id = sorted((word_id(cut.word), cut) for cut in cuts)
         self._concept = np.array([concept for concept, _ in by_id], np.uint64)
         self._parts = np.array([cut.parts for _, cut in by_id], np.uint64)
         self._first = np.cumsum([0, *(cut.parts for _, cut in by_id)])[:-1]
         names = [name for _, cut in by_id for name in _names(cut)]
-        # The parts of all columns, one column after the other: each one's name and concept, and
-        # the column to which it belongs.
+        # The parts of all columns, one column after the other: the name and concept of each.
         self._names = np.array(names, np.object_)
         self._ids = np.array([word_id(name) for name in names], np.uint64)
-        self._column = np.repeat(np.arange(len(by_id)), self._parts.astype(np.int64))
-        self._is_first = np.isin(np.arange(len(names)), self._first)
-        self._by_id = np.argsort(self._ids)
         self._at = {concept: at for at, (concept, _) in enumerate(by_id)}
         self._sizes = [cut.parts for _, cut in by_id]
+        self._recut = {word_id(word) for word in recut}
 
     def __len__(self) -> int:
         return len(self._concept)
@@ -108,22 +120,6 @@ class CutColumns:
         kept = np.ones(delta.neurons, np.bool_)
         return _rehomed(delta, kept, held[moved], self._ids[number], delta.names | names)
 
-    def whole(self, delta: Delta) -> Delta:
-        """Move the connections of parts back to their columns."""
-        if not self:
-            return delta
-        at, is_part = _found(delta.concept, self._ids[self._by_id])
-        number = self._by_id[at]
-        is_part &= ~self._is_first[number]
-        held = np.flatnonzero(is_part[delta.source])
-        if not len(held):
-            return delta
-        home = self._column[number[delta.source[held]]]
-        used = np.unique(home)
-        names = dict(zip(self._concept[used].tolist(), self._names[self._first[used]], strict=True))
-        names |= {word: text for word, text in delta.names.items() if MARK not in text}
-        return _rehomed(delta, ~is_part, held, self._concept[home], names)
-
     def parts(self, neuron: Neuron) -> list[Neuron]:
         """Return the neurons whose rows together are a neuron's row, part 0 first."""
         at = self._at.get(neuron.concept)
@@ -142,13 +138,13 @@ class CutColumns:
         return [self._row(neuron, left) for neuron in neurons]
 
     def known(self, rows: Mapping[Neuron, Row]) -> dict[Neuron, Row]:
-        """Return the rows of parts that some rows consist of."""
+        """Return the rows of parts that some rows consist of, as far as that can be told."""
         found = dict[Neuron, Row]()
         for neuron, row in rows.items():
-            if neuron.concept in self._at:
-                found |= zip(self.parts(neuron), self._cut_row(row), strict=True)
-            else:
+            if neuron.concept not in self._at:
                 found[neuron] = row
+            elif neuron.concept not in self._recut:
+                found |= zip(self.parts(neuron), self._cut_row(row), strict=True)
         return found
 
     def _row(self, neuron: Neuron, rows: Iterator[Row | None]) -> Row | None:
@@ -157,30 +153,20 @@ class CutColumns:
             return next(rows)
         parts = list(islice(rows, self._sizes[at]))
         # Part 0 says whether the neuron occurred; another part of a chunk may arrive before it.
-        row = row_slice.whole(parts) if parts[0] is not None else None
-        return None if row is None else self._honest(row, parts, self._parts[at])
-
-    def _honest(self, row: Row, parts: Sequence[Row | None], number: np.uint64) -> Row:
-        """Return a joined row without targets of other parts, which only a liar would add.
-
-        Such a target could occur twice in the row.
-        """
+        if parts[0] is None:
+            return None
         lengths = [0 if part is None else len(part.target_concept) for part in parts]
-        right = _part(row.target_concept, row.target_feature, number) == np.repeat(
-            np.arange(len(parts)), lengths
-        )
-        if right.all():
-            return row
-        held = right[row.target]
-        return replace(
-            row,
-            target_concept=row.target_concept[right],
-            target_feature=row.target_feature[right],
-            target=(np.cumsum(right) - 1)[row.target[held]],
-            branch=row.branch[held],
-            segment=row.segment[held],
-            strength=row.strength[held],
-        )
+        said = np.repeat(np.arange(len(parts)), lengths)
+        row = row_slice.whole(parts)
+        if row is None:
+            return None
+        # What was learned while there were fewer parts is in the part j that it was in then, as
+        # the last bits of its hash say: so many as j has.
+        bits = self._parts[at] if neuron.concept not in self._recut else _bits(said)
+        right = _part(row.target_concept, row.target_feature, bits) == said
+        if not right.all():  # only a liar adds targets of other parts, which may occur twice
+            row = _with_targets(row, right)
+        return _summed(row) if neuron.concept in self._recut else row
 
     def _cut_row(self, row: Row) -> Iterator[Row]:
         """Cut a row into one for each part; those without connections are left in."""
@@ -210,9 +196,57 @@ class CutColumns:
 
 
 @lru_cache(maxsize=16)
-def cut_columns(cuts: tuple[Cut, ...]) -> CutColumns:
-    """Return the columns that are cut."""
-    return CutColumns(cuts)
+def cut_columns(*cuts: tuple[Cut, ...]) -> CutColumns:
+    """Return the columns that are cut by the last of some lists of cuts.
+
+    Each list came into force after the one before it, and has no fewer parts of any column.
+    """
+    last = cuts[-1] if cuts else ()
+    recut = {cut.word for cut in last if any(cut not in one for one in cuts)}
+    return CutColumns(last, recut)
+
+
+def columns_in(names: Iterable[str], cuts: Sequence[Cut] = ()) -> CutColumns:
+    """Return the cut columns of a store with these words, which cuts new chunks as `cuts` say.
+
+    What it has from elsewhere may have more parts.
+    """
+    most, recut = {cut.word: cut.parts for cut in cuts}, set[str]()
+    for name in names:
+        if (part := _part_of(name)) is not None and part.number >= most.get(part.word, 1):
+            most[part.word] = 1 << part.number.bit_length()
+            recut.add(part.word)
+    return CutColumns([Cut(*pair) for pair in sorted(most.items())], recut)
+
+
+def whole(delta: Delta) -> Delta:
+    """Move the connections of all parts back to their columns."""
+    found = {word: _part_of(name) for word, name in delta.names.items() if MARK in name}
+    parts = {word: part.word for word, part in sorted(found.items()) if part is not None}
+    if not parts:
+        return delta
+    at, is_part = _found(delta.concept, np.array([*parts], np.uint64))
+    home = np.array([word_id(word) for word in parts.values()], np.uint64)
+    held = np.flatnonzero(is_part[delta.source])
+    names = {word: text for word, text in delta.names.items() if word not in parts}
+    names |= {word_id(word): word for word in parts.values()}
+    return _rehomed(delta, ~is_part, held, home[at[delta.source[held]]], names)
+
+
+class _Part(NamedTuple):
+    word: str
+    number: int
+
+
+def _part_of(name: str) -> _Part | None:
+    """Return the part of a cut column that has this name; None if it is no part's name.
+
+    Names come from others. Only those that `_names` returns are names of parts.
+    """
+    word, mark, number = name.partition(MARK)
+    if not (word and mark and number.isascii() and number.isdecimal()) or number[0] == "0":
+        return None
+    return _Part(word, int(number)) if len(number) <= _DIGITS and int(number) < MOST_PARTS else None
 
 
 def _names(cut: Cut) -> list[str]:
@@ -234,6 +268,45 @@ def _sorted(part: Ints, parts: int) -> tuple[Ints, Ints]:
     """Return the order by part, and where each part starts in it."""
     order = np.argsort(part.astype(np.uint16), kind="stable")  # a radix sort
     return order, np.cumsum([0, *np.bincount(part, minlength=parts)])
+
+
+def _bits(part: Ints) -> Ids:
+    """Return the least power of two above the number of each part."""
+    return np.uint64(1) << np.frexp(part.astype(np.float64))[1].astype(np.uint64)
+
+
+def _with_targets(row: Row, chosen: npt.NDArray[np.bool_]) -> Row:
+    """Return a row with some of its targets."""
+    held = chosen[row.target]
+    return replace(
+        row,
+        target_concept=row.target_concept[chosen],
+        target_feature=row.target_feature[chosen],
+        target=(np.cumsum(chosen) - 1)[row.target[held]],
+        branch=row.branch[held],
+        segment=row.segment[held],
+        strength=row.strength[held],
+    )
+
+
+def _summed(row: Row) -> Row:
+    """Add up what a row says several times of one target."""
+    concept, feature, slot = unique_neurons(row.target_concept, row.target_feature)
+    if len(concept) == len(slot):
+        return row
+    key = slot[row.target] << 16 | row.branch.astype(np.int64) << 8 | row.segment
+    order = np.argsort(key, kind="stable")
+    first = np.flatnonzero(first_of_runs(key[order]))
+    key = key[order[first]]
+    return replace(
+        row,
+        target_concept=concept,
+        target_feature=feature,
+        target=key >> 16,
+        branch=(key >> 8 & 0xFF).astype(np.uint8),
+        segment=(key & 0xFF).astype(np.uint8),
+        strength=np.add.reduceat(row.strength[order], first),
+    )
 
 
 def _rehomed(
@@ -260,4 +333,7 @@ def _rehomed(
     )
     packed = key.pack(source, before[delta.target], branch, segment)
     order = np.argsort(packed, kind="stable")
-    return key.delta(concept, feature, count, packed[order], delta.strength[order], names)
+    packed = packed[order]
+    first = np.flatnonzero(first_of_runs(packed))
+    strength = np.add.reduceat(delta.strength[order], first)
+    return key.delta(concept, feature, count, packed[first], strength, names)

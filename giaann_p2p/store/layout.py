@@ -86,7 +86,7 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     @property
     def columns(self) -> CutColumns:
         """The columns that are cut by target."""
-        return cut_columns(() if isinstance(self.cuts, msgspec.UnsetType) else self.cuts)
+        return cut_columns(self.cuts or ())
 
     def with_shards(self, shards: int) -> "Layout":
         """Return the layout of the same swarm with another number of shards."""

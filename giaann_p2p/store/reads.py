@@ -20,6 +20,7 @@ from giaann_p2p.store.budget import Budget
 from giaann_p2p.store.codec.parcel import Limits
 from giaann_p2p.store.codec.sheaf import encode as encode_sheaf
 from giaann_p2p.store.content import Content
+from giaann_p2p.store.cut_columns import whole
 from giaann_p2p.store.layout import Layout, Shards
 from giaann_p2p.store.nouns import Noun, nouns
 from giaann_p2p.store.state import StoreState
@@ -101,7 +102,7 @@ class StoreReads:
 
     def knowledge(self) -> Delta:
         """Return what all held shards know, with the rows of cut columns whole."""
-        return self.layout.columns.whole(self.content(*self.shards.tolist()).delta)
+        return whole(self.content(*self.shards.tolist()).delta)
 
     def statistics(self, *shards: int) -> Statistics:
         """Return statistics of some shards; without arguments, of all held shards."""

@@ -1,7 +1,8 @@
 """The rows of a store whose layout cuts columns, joined again."""
 
 from giaann_p2p.model.rows import Answer, Question, Rows
-from giaann_p2p.store.cut_columns import CutColumns
+from giaann_p2p.store.cut_columns import CutColumns, columns_in
+from giaann_p2p.store.store import Store
 
 
 class WholeRows:
@@ -19,3 +20,8 @@ class WholeRows:
             return self._rows.read(question)  # part 0 has the name and all occurrences
         rows = self._rows.read(Question(self._columns.asked(question.neurons)))
         return self._columns.joined(question.neurons, rows)
+
+
+def whole_rows(store: Store) -> WholeRows:
+    """Return the rows of a store that holds whole columns, such as a brain's."""
+    return WholeRows(store, columns_in(store.names().values(), store.layout.cuts or ()))

@@ -56,7 +56,7 @@ class RowReader:
         heard: Heard = lambda _: None,
     ) -> None:
         spec = manifest.spec
-        self._columns = manifest.layout.columns
+        self._others = others
         limits = Limits(spec.branches, spec.segments, _MOST, _MOST, _MOST)
         self._clock, self._patience = clock, patience
         self.calls = Calls(transport, lambda: others.rules, self._failed)
@@ -114,7 +114,7 @@ class RowReader:
         `known`: rows that were read before; those that have not changed are not sent again.
         Raise Unreachable if no answer is accepted within the reader's patience.
         """
-        columns = self._columns
+        columns = self._others.rules.columns
         if not columns:
             return await self._read(neurons, known)
         rows = await self._read(columns.asked(neurons), columns.known(known))

@@ -194,7 +194,9 @@ class ComputeNode:
     def _ordered(self, peer: Peer, order: Learn) -> Message:
         if not self.lookout.whole.is_set():
             return Refusal(_BEGINNING)
-        if order.doublings > self.gate.rules().layout.doublings:
+        rules = self.gate.rules()
+        is_cut_later = order.size and order.size not in rules.sizes
+        if is_cut_later or order.doublings > rules.layout.doublings:
             return EditionIs(self.gate.editions.to_bytes())  # the client sends the newer one
         if too_long := [text for text in order.sentences if len(text) > self._longest]:
             return Refusal(
@@ -255,7 +257,7 @@ class ComputeNode:
         self.learn_speed.begin()
         try:
             present = self.gate.rules().layout
-            layout = present.doubled(order.doublings)
+            layout = self.gate.rules().layout_at(order.size).doubled(order.doublings)
             held = self._writer.cuts(self.clock())
             cuts = [present.cover(shards, layout).tobytes() for shards in held]
             made = await self._learning.learn(Task(order.sentences, cuts, layout))

@@ -72,8 +72,13 @@ class Coordinator:
         agreement: DeltaAgreement,
         trust: Trust,
         rules: Callable[[], Rules],
+        size: int,
     ) -> None:
-        """Begin; `rules` returns the swarm's rules by the newest edition that this peer knows."""
+        """Begin; `rules` returns the swarm's rules by the newest edition that this peer knows.
+
+        `size`: the number of sentences in a chunk of the job.
+        """
+        self._size = size
         self.job, self._schedule, self._sentences = job, schedule, sentences
         self._agreement, self._trust, self._rules = agreement, trust, rules
         self._calls = PendingCalls[Message | None, JobAction]()
@@ -222,8 +227,10 @@ class Coordinator:
 
     def _learn(self, peer: Peer, chunk: int) -> Call:
         self._left.get(peer, set()).discard(chunk)
-        doublings = self._doublings.setdefault(chunk, self._rules().layout.doublings)
-        question = learn_order(self.job, chunk, self._sentences(chunk), doublings)
+        rules = self._rules()
+        doublings = self._doublings.setdefault(chunk, rules.layout.doublings)
+        size = rules.cut_as(self._size)
+        question = learn_order(self.job, chunk, self._sentences(chunk), doublings, size)
         return Call(self._calls.number(partial(self._taken, peer, chunk)), peer, question, _TIMEOUT)
 
     def _taken(self, peer: Peer, chunk: int, answer: Message | None, now: float) -> list[JobAction]:

@@ -90,6 +90,8 @@ class _InWork(NamedTuple):
 
     doublings: int
     """Number of doublings of the layout in which the chunk is sealed."""
+    size: int
+    """The size of chunks that says how its delta is cut; 0 for the manifest's."""
     learned: _Learned | None = None
     """None until it is learned."""
 
@@ -157,7 +159,7 @@ class Worker:
         orders = self._orders.get(key, _Orders(now, now + _EVERY))
         orders.heard = now
         in_work = self._on_its_way.get(task)
-        if in_work is not None and in_work.doublings != order.doublings:
+        if in_work is not None and in_work[:2] != (order.doublings, order.size):
             if not self._is_late(task, now):
                 return [Reply(ticket, Refusal(_SEALED_OTHERWISE))]
             self._drop(task)  # its coordinator may have gone long ago
@@ -173,8 +175,9 @@ class Worker:
             return [Reply(ticket, LearnAck()), *self._offered(*task, in_work.learned.lesson, now)]
         if in_work is not None:
             return [Reply(ticket, LearnAck())]
-        self._on_its_way[task] = _InWork(order.doublings)
-        return [Reply(ticket, LearnAck()), Compute(*task, order.sentences, order.doublings)]
+        self._on_its_way[task] = _InWork(order.doublings, order.size)
+        sealing = order.doublings, order.size
+        return [Reply(ticket, LearnAck()), Compute(*task, order.sentences, *sealing)]
 
     def _refusal(self, sender: Peer, now: float) -> str:
         """Return why a coordinator gets no slot; empty if a slot is free, or was freed for it."""

@@ -132,6 +132,8 @@ class Compute(NamedTuple):
     sentences: list[str]
     doublings: int = 0
     """Number of doublings of the layout in which the chunk's delta is sealed."""
+    size: int = 0
+    """The size of chunks that says how the delta is cut; 0 for the manifest's."""
 
 
 class Stop(NamedTuple):

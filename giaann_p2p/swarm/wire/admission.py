@@ -22,7 +22,7 @@ from giaann_p2p.swarm.wire.record import Announcement
 from giaann_p2p.swarm.wire.revoked import Revoked
 from giaann_p2p.swarm.wire.row_messages import AskColumn, Read, ReadSlice
 from giaann_p2p.swarm.wire.token import EVERY, NONE, ProvenRights, Rights, Token
-from giaann_p2p.swarm.wire.training_messages import Beat, Learn, LearnIn
+from giaann_p2p.swarm.wire.training_messages import Beat, Learn, LearnCut, LearnIn
 from giaann_p2p.swarm.wire.withdrawn import Withdrawn
 
 _MOST_KNOWN = 1 << 12
@@ -48,6 +48,7 @@ MAY_ASK: Mapping[type[Message], Rights] = {
     messages.AskProof: _STORING,
     Learn: _ASKING,
     LearnIn: _ASKING,
+    LearnCut: _ASKING,
     Ask: _ASKING,
     Beat: _COMPUTING,
     member_messages.AskRelease: _ANY,

@@ -1,8 +1,8 @@
 """Editions: how the founder changes a swarm's rules while the swarm runs.
 
-The manifest never changes, but three of its numbers may grow: the replicas of a shard, the
-sentences of a chunk, and the shards. An edition states their present values. Edition 0 stands for
-the manifest itself.
+The manifest never changes, but some of its numbers may grow: the replicas of a shard, the
+sentences of a chunk, the shards, and the parts of columns that are cut by target. An edition states
+their present values. Edition 0 stands for the manifest itself.
 
 1. The founder signs each edition and numbers it. The newest edition that a peer knows counts, and
    is complete, so a peer needs no earlier one. Any peer may pass an edition on.
@@ -20,17 +20,22 @@ the manifest itself.
    each such update.
 5. The number of shards only doubles, once or several times. Then each shard is divided into its two
    children on the peers that have it, without a byte on the wire (see `shardset.recounted`).
-6. An edition of a later format is refused, not half understood. The peer goes on with the edition
+6. Columns are cut into more parts only together with a new size of chunks, and chunks of an earlier
+   size are cut as before. So the size of a chunk tells how its delta is cut, and whoever learns a
+   chunk again, or goes on with a text that was begun, gets the same delta (see `cut_columns`).
+7. An edition of a later format is refused, not half understood. The peer goes on with the edition
    that it knows, until it runs a release that reads the new one.
 """
 
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Annotated
 
 import msgspec
 
-from giaann_p2p.errors import EditionError
+from giaann_p2p.errors import EditionError, SpecError
 from giaann_p2p.model.spec import CHUNK, MOST_CHUNK
+from giaann_p2p.store.cut_columns import Cut, checked, together
 from giaann_p2p.store.layout import MOST_SHARDS
 from giaann_p2p.swarm.wire.identity import SIGNATURE_BYTES, Identity, verified
 from giaann_p2p.swarm.wire.manifest import (
@@ -41,14 +46,15 @@ from giaann_p2p.swarm.wire.manifest import (
 )
 from giaann_p2p.swarm.wire.shardset import is_doubled
 
-FORMAT = 2
-"""Newest version of the encoding. Version 1 lacks the number of shards, and is used while that
-number is the manifest's, so that releases that know only version 1 can read it."""
+FORMAT = 3
+"""Newest version of the encoding. Version 2 lacks cut columns, and version 1 the number of shards,
+too. Each is used while it can state the rules, so that releases that know no later one read it."""
+_NO_SHARDS, _NO_CUTS = 1, 2
 MOST_SIZES = 8
 """Maximum number of chunk sizes besides the manifest's: enough to double it up to the largest
 size."""
-MOST_BYTES = 512
-"""Maximum length of an encoded edition, in bytes."""
+MOST_BYTES = 1 << 16
+"""Maximum length of an encoded edition, in bytes. One that cuts no columns has less than 300."""
 MOST_NUMBER = 1 << 32
 _KIND = "edition"
 _OTHER_RELEASE = "install the release of giaann-p2p that the founder uses"
@@ -74,6 +80,9 @@ class Edition(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_field
     signature: _Signature = b""
     shards: Annotated[int, msgspec.Meta(ge=0, le=MOST_SHARDS)] = 0
     """The number of shards; 0 for the manifest's. It is left out of the encoding in format 1."""
+    cuts: Annotated[tuple[tuple[Cut, ...], ...], msgspec.Meta(max_length=MOST_SIZES)] = ()
+    """For each of the `sizes`, the columns that are cut anew, or into more parts than before. Left
+    out of the encoding unless the format is 3; empty lists at the end are left out, too."""
 
     @classmethod
     def read(cls, data: bytes, manifest: Manifest) -> "Edition":
@@ -100,6 +109,7 @@ class Edition(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_field
                 f"edition {found.number} has {found.shards} shards, which is not a doubling "
                 f"of the {manifest.layout.shards} of the manifest"
             )
+        _check_cuts(found, manifest.layout.cuts or ())
         return found
 
     @classmethod
@@ -111,9 +121,13 @@ class Edition(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_field
         replicas: int,
         sizes: tuple[int, ...] = (),
         shards: int = 0,
+        cuts: tuple[tuple[Cut, ...], ...] = (),
     ) -> "Edition":
         """Return a signed edition; 0 `shards` stand for the number in the manifest."""
-        draft = cls(FORMAT if shards else 1, swarm_id, number, replicas, sizes, shards=shards)
+        while cuts and not cuts[-1]:
+            cuts = cuts[:-1]
+        form = FORMAT if cuts else _NO_CUTS if shards else _NO_SHARDS
+        draft = cls(form, swarm_id, number, replicas, sizes, shards=shards, cuts=cuts)
         return msgspec.structs.replace(draft, signature=founder.sign(_KIND, draft.to_bytes()))
 
     def unsigned(self) -> bytes:
@@ -123,7 +137,7 @@ class Edition(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_field
     def to_bytes(self) -> bytes:
         """Return the canonical encoding of this edition."""
         fields = msgspec.structs.astuple(self)
-        return msgspec.msgpack.encode(fields if self.format == FORMAT else fields[:-1])
+        return msgspec.msgpack.encode(fields[: len(fields) - FORMAT + self.format])
 
 
 class Editions:
@@ -168,6 +182,11 @@ class Editions:
         known = self.newest.sizes if self.newest else ()
         if found.sizes[: len(known)] != known:
             raise EditionError(f"edition {found.number} lacks chunk sizes of edition {self.number}")
+        if self.newest and _cuts_of(found, len(known)) != _cuts_of(self.newest, len(known)):
+            raise EditionError(
+                f"edition {found.number} cuts chunks of an earlier size in another way than edition"
+                f" {self.number}"
+            )
         return True
 
     def learn(self, data: bytes) -> bool:
@@ -198,12 +217,17 @@ class Editions:
         return self.newest.to_bytes() if self.newest is not None else b""
 
     def next(
-        self, founder: Identity, replicas: int = 0, chunk: int = 0, shards: int = 0
+        self,
+        founder: Identity,
+        replicas: int = 0,
+        chunk: int = 0,
+        shards: int = 0,
+        cuts: Sequence[Cut] = (),
     ) -> Edition:
-        """Return the next edition, with more replicas, larger chunks or more shards.
+        """Return the next edition, with more replicas, larger chunks, more shards or cut columns.
 
-        Pass 0 for each number that stays as it is. EditionError if a number does not grow, or
-        exceeds its maximum.
+        Pass 0 for each number that stays as it is. `cuts` are the columns that are cut into more
+        parts than now. EditionError if a number does not grow, or exceeds its maximum.
         """
         known = self.newest.shards if self.newest else 0
         if shards:
@@ -221,8 +245,20 @@ class Editions:
             sizes += (self._grown("a chunk", self.rules.chunk, chunk, MOST_CHUNK),)
         if len(sizes) > MOST_SIZES:
             raise EditionError(f"chunks cannot grow more often than {MOST_SIZES} times")
+        if cuts and not chunk:
+            raise EditionError(
+                "columns are cut only in chunks of a new size: enlarge the chunks, too"
+            )
+        lists: list[tuple[Cut, ...]] = [()] * len(sizes)
+        if self.newest:
+            lists = _cuts_of(self.newest, len(sizes))
+        if cuts:
+            lists[-1] = _new_cuts(cuts, self.rules.cuts[-1])
         swarm_id = self._manifest.swarm_id
-        return Edition.signed(founder, swarm_id, self.number + 1, replicas, sizes, known)
+        edition = Edition.signed(
+            founder, swarm_id, self.number + 1, replicas, sizes, known, tuple(lists)
+        )
+        return Edition.read(edition.to_bytes(), self._manifest)
 
     def _grown(self, what: str, now: int, then: int, most: int) -> int:
         if then and not now < then <= most:
@@ -247,8 +283,45 @@ def rules_of(manifest: Manifest, edition: Edition | None) -> Rules:
         (manifest.layout.chunk, *(edition.sizes if edition else ())),
         first if shards > first else 0,
         manifest.layout.blocks,
-        manifest.layout.cuts or (),
+        _all_cuts(edition, manifest.layout.cuts or ()),
     )
+
+
+def _cuts_of(edition: Edition, sizes: int) -> list[tuple[Cut, ...]]:
+    """Return the lists of cuts that an edition has for its first sizes of chunks."""
+    return [*edition.cuts[:sizes], *[()] * (sizes - len(edition.cuts))]
+
+
+def _all_cuts(edition: Edition | None, first: tuple[Cut, ...]) -> tuple[tuple[Cut, ...], ...]:
+    """Return the columns that are cut in chunks of each size; `first` are those of the manifest."""
+    lists = [first]
+    for cuts in _cuts_of(edition, len(edition.sizes)) if edition else ():
+        lists.append(together([lists[-1], cuts]) if cuts else lists[-1])
+    return tuple(lists)
+
+
+def _check_cuts(edition: Edition, first: tuple[Cut, ...]) -> None:
+    """Raise EditionError unless each list of cuts only has columns with more parts than before."""
+    if len(edition.cuts) > len(edition.sizes):
+        raise EditionError(f"edition {edition.number} cuts columns for no size of chunks")
+    try:
+        for at, before in enumerate(_all_cuts(edition, first)[: len(edition.cuts)]):
+            checked(together([before, checked(edition.cuts[at])]))
+            _new_cuts(edition.cuts[at], before)
+    except SpecError as error:
+        raise EditionError(f"edition {edition.number}: {error}") from None
+
+
+def _new_cuts(cuts: Sequence[Cut], before: Sequence[Cut]) -> tuple[Cut, ...]:
+    """Return cuts in order; EditionError if one has no more parts than before."""
+    parts = {cut.word: cut.parts for cut in before}
+    for cut in cuts:
+        if cut.parts <= parts.get(cut.word, 1):
+            raise EditionError(
+                f"the column {cut.word!r} has {parts.get(cut.word, 1):,} parts already; it can only"
+                f" be cut into more, not into {cut.parts:,}"
+            )
+    return tuple(sorted(cuts))
 
 
 def number_in(edition: bytes) -> int:
@@ -274,8 +347,9 @@ def _decoded(data: bytes) -> Edition:
         found = msgspec.msgpack.decode(data, type=Edition)
     except (msgspec.MsgspecError, RecursionError) as error:
         raise EditionError(f"this is not an edition: {error}") from None
-    if (found.format == FORMAT) != bool(found.shards):
+    least = FORMAT if found.cuts else _NO_CUTS if found.shards else _NO_SHARDS
+    if found.format != least:
         raise EditionError(
-            f"this is not an edition: format {found.format} cannot state {found.shards} shards"
+            f"this is not an edition: format {found.format}, where {least} states the same rules"
         )
     return found

@@ -18,7 +18,7 @@ import msgspec
 
 from giaann_p2p.errors import MessageError, SpecError
 from giaann_p2p.model.spec import CHUNK, ModelSpec, pipeline_advice
-from giaann_p2p.store.cut_columns import Cut
+from giaann_p2p.store.cut_columns import Cut, CutColumns, cut_columns
 from giaann_p2p.store.layout import Layout
 from giaann_p2p.swarm.wire.identity import SIGNATURE_BYTES, Identity, PeerField, verified
 
@@ -69,8 +69,8 @@ class Rules(NamedTuple):
     """Number of shards by the manifest; 0 if it is `shards`."""
     blocks: int = 1
     """Number of blocks per column."""
-    cuts: tuple[Cut, ...] = ()
-    """The columns that are cut by target."""
+    cuts: tuple[tuple[Cut, ...], ...] = ((),)
+    """For each of the `sizes`, the columns that are cut by target in chunks of that size."""
 
     @property
     def first_shards(self) -> int:
@@ -80,7 +80,24 @@ class Rules(NamedTuple):
     @property
     def layout(self) -> Layout:
         """The layout now: the manifest's, with the number of shards of the edition."""
-        return _layout(self.first_shards, self.shards, self.blocks, self.sizes[0], self.cuts)
+        return _layout(self.first_shards, self.shards, self.blocks, self.sizes[0], self.cuts[0])
+
+    @property
+    def columns(self) -> CutColumns:
+        """The columns that are cut by target now, to read them."""
+        return cut_columns(*self.cuts)
+
+    def layout_at(self, size: int) -> Layout:
+        """Return the layout with the columns that are cut in chunks of one of the `sizes`.
+
+        0 stands for the manifest's size.
+        """
+        cuts = self.cuts[self.sizes.index(size)] if size else self.cuts[0]
+        return _layout(self.first_shards, self.shards, self.blocks, self.sizes[0], cuts)
+
+    def cut_as(self, size: int) -> int:
+        """Return the size that says how chunks of this size are cut; 0 if as the manifest says."""
+        return 0 if self.layout_at(size) == self.layout else size
 
     @property
     def chunk(self) -> int:

@@ -36,7 +36,14 @@ from giaann_p2p.swarm.wire.member_messages import (
 from giaann_p2p.swarm.wire.message import Amount, Chunk, Counting, Job, Message
 from giaann_p2p.swarm.wire.prompt_messages import Ask, Continued, ContinuedSubwords
 from giaann_p2p.swarm.wire.row_messages import AskColumn, Column, Read, ReadSlice, Rows
-from giaann_p2p.swarm.wire.training_messages import Beat, BeatAck, Learn, LearnAck, LearnIn
+from giaann_p2p.swarm.wire.training_messages import (
+    Beat,
+    BeatAck,
+    Learn,
+    LearnAck,
+    LearnCut,
+    LearnIn,
+)
 from giaann_p2p.swarm.wire.withdrawn import MOST as MOST_ORPHANS
 from giaann_p2p.swarm.wire.withdrawn import Part as Orphaned
 
@@ -400,6 +407,7 @@ AnyMessage = (
     | Digests
     | Learn
     | LearnIn
+    | LearnCut
     | LearnAck
     | Beat
     | BeatAck

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import msgspec
 
-from giaann_p2p.model.spec import MOST_CHUNK
+from giaann_p2p.model.spec import CHUNK, MOST_CHUNK
 from giaann_p2p.store.layout import MOST_SHARDS
 from giaann_p2p.swarm.wire.identity import PeerField
 from giaann_p2p.swarm.wire.manifest import MOST_REDUNDANCY
@@ -37,6 +37,11 @@ class Learn(Message, frozen=True, tag="learn"):
         """Number of doublings of the layout in which the chunk's delta is to be sealed."""
         return 0
 
+    @property
+    def size(self) -> int:
+        """The size of the job's chunks, which says how the delta is cut; 0 for the manifest's."""
+        return 0
+
 
 class LearnIn(Learn, Counting, frozen=True, tag="learn in"):
     """Request like `Learn`, in a swarm whose number of shards was doubled.
@@ -48,8 +53,22 @@ class LearnIn(Learn, Counting, frozen=True, tag="learn in"):
     doublings: Annotated[int, msgspec.Meta(ge=1, lt=MOST_SHARDS.bit_length())]
 
 
-def learn_order(job: bytes, chunk: int, sentences: list[str], doublings: int) -> Learn:
-    """Return the request to learn a chunk and seal its delta in a layout with these `doublings`."""
+class LearnCut(Learn, Counting, frozen=True, tag="learn cut"):
+    """Request like `LearnIn`, for a chunk whose delta is cut in another way than the manifest's."""
+
+    doublings: Annotated[int, msgspec.Meta(ge=0, lt=MOST_SHARDS.bit_length())]
+    size: Annotated[int, msgspec.Meta(ge=CHUNK, le=MOST_CHUNK)]
+
+
+def learn_order(
+    job: bytes, chunk: int, sentences: list[str], doublings: int, size: int = 0
+) -> Learn:
+    """Return the request to learn a chunk, and seal its delta in a layout with these `doublings`.
+
+    `size` says how the delta is cut, as `Rules.cut_as` returns it.
+    """
+    if size:
+        return LearnCut(job, chunk, sentences, doublings, size)
     if doublings:
         return LearnIn(job, chunk, sentences, doublings)
     return Learn(job, chunk, sentences)

@@ -3,17 +3,23 @@
 import asyncio
 
 import pytest
+from msgspec import UNSET
 
 from giaann_p2p.errors import PeerError
+from giaann_p2p.model.digest import digest
 from giaann_p2p.model.manner import Manner
+from giaann_p2p.model.spec import MOST_CHUNK
 from giaann_p2p.node.calls import Calls
 from giaann_p2p.node.training.learner import Made, Task, teach
 from giaann_p2p.sim.lessons import SPEC
+from giaann_p2p.store.codec.parcel import decode as decode_parcel
+from giaann_p2p.store.cut_columns import Cut, whole
 from giaann_p2p.store.seal import from_bytes
 from giaann_p2p.swarm.members.losses import Losses, losses
 from giaann_p2p.swarm.wire.actions import Call
 from giaann_p2p.swarm.wire.edition import Edition
 from giaann_p2p.swarm.wire.identity import Peer
+from giaann_p2p.swarm.wire.limits import of_chunk
 from giaann_p2p.swarm.wire.manifest import Manifest
 from giaann_p2p.swarm.wire.member_messages import (
     AskEdition,
@@ -123,6 +129,31 @@ def test_a_chunk_is_sealed_in_the_layout_of_its_order(doublings: int) -> None:
         delta = teach(SPEC, "cpu")().learn(Task(TEXT, [], layout))
         tree = from_bytes(delta.leaves, doublings)
         assert {r.root for beat in leader.beats for r in beat.results} == {tree.root}
+        await leader.visitor.close()
+        await shop.end()
+
+    play(story)
+
+
+def test_a_chunk_is_cut_as_chunks_of_its_size() -> None:
+    cut = Cut("bee", 4)
+    swarm = MANIFEST.swarm_id
+    cutting = Edition.signed(FOUNDER, swarm, 1, 3, (128,), cuts=((cut,),)).to_bytes()
+
+    async def story(town: Town) -> None:
+        shop, leader = await founded(town)
+        order = learn_order(JOB, 7, TEXT, 0, 128)
+        assert await leader.ask(order) == EditionIs(b"")  # it knows no such size yet
+        shop.node.gate.learn_edition(cutting)
+        assert await leader.ask(order) == LearnAck()
+        assert await leader.ask(learn_order(JOB, 8, TEXT, 0)) == LearnAck()
+        await town.until(lambda: len(shop.slow.learned) == 2, 10)
+        tasks = sorted(shop.slow.learned, key=lambda task: not task.layout.cuts)
+        assert [task.layout.cuts for task in tasks] == [(cut,), UNSET]
+        made = [teach(SPEC, "cpu")().learn(task) for task in tasks]
+        cut_apart, plain = (decode_parcel(one.whole, of_chunk(SPEC, MOST_CHUNK)) for one in made)
+        assert any("bee\x1f" in name for name in cut_apart.names.values())
+        assert digest(whole(cut_apart)) == digest(plain) != digest(cut_apart)
         await leader.visitor.close()
         await shop.end()
 

@@ -5,6 +5,8 @@ from collections.abc import Collection, Mapping
 import pytest
 from pyroaring import BitMap
 
+from giaann_p2p.model.spec import CHUNK
+from giaann_p2p.store.cut_columns import Cut
 from giaann_p2p.store.seal import DIGEST
 from giaann_p2p.swarm.training.chunks import ChunkState
 from giaann_p2p.swarm.training.coordinator import Coordinator, JobAction, Lied, Over
@@ -22,6 +24,7 @@ from giaann_p2p.swarm.wire.training_messages import (
     BeatAck,
     Learn,
     LearnAck,
+    LearnCut,
     Learned,
     LearnIn,
     Result,
@@ -79,12 +82,13 @@ class Leading:
         committed: Collection[int] = (),
         redundancy: int = 1,
         share: float = 0.0,
+        size: int = CHUNK,
     ) -> None:
         self.schedule = Schedule(InOrder(), committed, PACE, alone=redundancy == 1)
         court, self.trust = agreement(redundancy, share)
         self.rules = RULES
         self.coordinator = Coordinator(
-            JOB, self.schedule, sentences, court, self.trust, lambda: self.rules
+            JOB, self.schedule, sentences, court, self.trust, lambda: self.rules, size
         )
         self.orders: list[Learn] = []
         self.calls: list[Call] = []
@@ -101,7 +105,8 @@ class Leading:
                 question = sent(act.message)
                 assert isinstance(question, Learn)
                 text = sentences(question.chunk)
-                assert question == learn_order(JOB, question.chunk, text, question.doublings)
+                sealing = question.doublings, question.size
+                assert question == learn_order(JOB, question.chunk, text, *sealing)
                 self.orders.append(question)
                 self.calls.append(act)
                 assert act.timeout == 4.0
@@ -208,7 +213,7 @@ def test_text_may_come_bit_by_bit() -> None:
     one = Leading.__new__(Leading)
     one.schedule, one.over, one.learned, one.orders = Schedule(InOrder(), (), PACE), [], [], []
     one.calls = []
-    one.coordinator = Coordinator(JOB, one.schedule, sentences, *agreement(), lambda: RULES)
+    one.coordinator = Coordinator(JOB, one.schedule, sentences, *agreement(), lambda: RULES, CHUNK)
     assert one.seen({A: 2}) == []
     assert one.do(one.coordinator.read(1, False, NOW)) == [(A, 0)]
     assert one.beat(A, done=[0]) == (BeatAck([]), [])
@@ -231,6 +236,17 @@ def test_all_that_learn_a_chunk_seal_it_in_the_layout_of_the_first_order() -> No
     one.accept()
     assert one.came(1) == ([0], [])
     assert one.liars == []
+
+
+def test_an_order_says_how_chunks_of_the_size_are_cut() -> None:
+    for size, order in (
+        (CHUNK, Learn(JOB, 0, sentences(0))),  # the job was begun before columns were cut
+        (128, LearnCut(JOB, 0, sentences(0), 0, 128)),
+    ):
+        one = Leading(1, size=size)
+        one.rules = RULES._replace(sizes=(CHUNK, 128), cuts=((), (Cut("honey", 4),)))
+        one.seen({P[0]: 1})
+        assert one.orders == [order]
 
 
 def test_a_result_that_an_earlier_coordinator_ordered_is_not_compared() -> None:

@@ -271,6 +271,15 @@ def test_a_chunk_in_work_is_not_sealed_in_another_layout(is_learned: bool) -> No
     assert len(one.of(D)) == is_learned
 
 
+def test_a_chunk_is_cut_as_chunks_of_the_size_that_its_order_names() -> None:
+    one = Working()
+    acts = one.worker.asked(7, C, learn_order(JOB, 1, TEXT, 0, 128), NOW)
+    assert acts == [Reply(7, LearnAck()), Compute(JOB, 1, TEXT, 0, 128)]
+    (told,) = one.worker.asked(8, D, learn_order(JOB, 1, TEXT, 0), NOW)
+    assert isinstance(told, Reply)
+    assert isinstance(told.message, Refusal)  # a lying client's: a size belongs to a job
+
+
 def test_a_chunk_that_was_learned_long_ago_is_learned_again_in_another_layout() -> None:
     one = Working()
     one.brings = False

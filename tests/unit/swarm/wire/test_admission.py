@@ -22,7 +22,7 @@ from giaann_p2p.swarm.wire.messages import AskDigests, Offer, Push
 from giaann_p2p.swarm.wire.record import Announcement, Role, signed
 from giaann_p2p.swarm.wire.revoked import MOST_REVOKED, Revoked
 from giaann_p2p.swarm.wire.token import EVERY, NONE, Rights, founded
-from giaann_p2p.swarm.wire.training_messages import Learn, LearnIn
+from giaann_p2p.swarm.wire.training_messages import Learn, LearnCut, LearnIn
 
 FOUNDER, MEMBER, SESSION, OTHER = (Identity.from_seed(bytes([n]) * 32) for n in range(1, 5))
 LAYOUT = Layout(shards=16)
@@ -117,6 +117,7 @@ def test_all_others_are_strangers(shown: bytes, words: str) -> None:
         (Offer(0), Rights.STORAGE),
         (Learn(bytes(16), 0, []), Rights.CLIENT),
         (LearnIn(bytes(16), 0, [], 1), Rights.CLIENT),
+        (LearnCut(bytes(16), 0, [], 0, 128), Rights.CLIENT),
     ],
 )
 def test_each_question_needs_a_right(question: Message, rights: Rights) -> None:
