@@ -1,0 +1,123 @@
+"""Columns that were cut while they were learned: nothing moves, and rows say what they said."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from giaann_p2p.model.delta import Delta, total
+from giaann_p2p.model.digest import digest
+from giaann_p2p.model.ids import PRIME, word_id
+from giaann_p2p.model.learn import learn
+from giaann_p2p.model.rows import DeltaRows, Neuron, Question, Row
+from giaann_p2p.store.cut_columns import (
+    MARK,
+    MOST_PARTS,
+    Cut,
+    CutColumns,
+    columns_in,
+    cut_columns,
+    whole,
+)
+from giaann_p2p.swarm.reading.row_match import same
+from tests.helpers import SMALL, built
+
+WORDS = [f"w{number}" for number in range(40)]
+FORMS: list[tuple[Cut, ...]] = [(), (Cut("bee", 4),), (Cut("bee", 16), Cut("elk", 2))]
+"""The cuts in force one after the other."""
+
+
+def lesson(number: int) -> Delta:
+    """Return the delta of a few sentences around the nouns bee and elk."""
+    rng = np.random.default_rng(number)
+    around = [f"{word}/" for word in rng.choice(WORDS, 90)]
+    nouns = zip((0, 30, 60), ("bee/N", "elk/N", "bee/N"), strict=True)
+    said = [[*around[n : n + 20], noun, *around[n + 20 : n + 30]] for n, noun in nouns]
+    return learn(built(*map(" ".join, said)), SMALL)
+
+
+LESSONS = [lesson(number) for number in range(6)]
+WHOLE = total(LESSONS)
+LEARNED = total([cut_columns(FORMS[n // 2]).cut(one) for n, one in enumerate(LESSONS)])
+"""What two lessons in each form add up to."""
+NEURONS = [Neuron(*n) for n in zip(WHOLE.concept.tolist(), WHOLE.feature.tolist(), strict=True)]
+
+
+def read(columns: CutColumns, delta: Delta) -> list[Row | None]:
+    rows = DeltaRows(delta).read(Question(columns.asked(NEURONS)))
+    return columns.joined(NEURONS, rows)
+
+
+def targets(row: Row | None) -> list[tuple[int, int]]:
+    assert row is not None
+    return [*zip(row.target_concept.tolist(), row.target_feature.tolist(), strict=True)]
+
+
+def test_the_lessons_lie_in_parts_of_all_forms() -> None:
+    parts = [name for name in LEARNED.names.values() if MARK in name]
+    assert {f"bee{MARK}3", f"bee{MARK}15", f"elk{MARK}1"} <= {*parts}
+    assert len(parts) == 16
+    assert digest(LEARNED) != digest(WHOLE)
+
+
+@pytest.mark.parametrize(
+    "columns", [cut_columns(*FORMS), columns_in(LEARNED.names.values(), FORMS[0])]
+)
+def test_rows_are_as_if_nothing_was_ever_cut(columns: CutColumns) -> None:
+    for neuron, row, told in zip(
+        NEURONS, DeltaRows(WHOLE).read(Question(NEURONS)), read(columns, LEARNED), strict=True
+    ):
+        assert same(row, told), neuron
+    assert any(row and len(row.target) > 50 for row in read(columns, LEARNED))
+
+
+def test_all_knowledge_is_as_if_nothing_was_ever_cut() -> None:
+    back = whole(LEARNED)
+    assert digest(back) == digest(WHOLE)
+    assert back.names == WHOLE.names
+    assert whole(WHOLE) is WHOLE
+
+
+def test_a_column_whose_parts_never_changed_is_not_summed() -> None:
+    always = cut_columns((Cut("bee", 4),), (Cut("bee", 4),))
+    assert not always._recut
+    assert cut_columns(*FORMS)._recut == {word_id("bee"), word_id("elk")}
+
+
+def test_no_marks_are_sent_of_rows_that_cannot_be_cut_again() -> None:
+    columns = cut_columns(*FORMS)
+    rows = {row.neuron: row for row in read(columns, LEARNED) if row is not None}
+    known = columns.known(rows)
+    assert known.keys() == {n for n in rows if n.concept not in (word_id("bee"), word_id("elk"))}
+
+
+def test_targets_that_were_never_in_a_part_are_left_out() -> None:
+    columns = cut_columns(*FORMS)
+    bee = Neuron(word_id("bee"), PRIME)
+    asked = columns.parts(bee)
+    rows = DeltaRows(LEARNED).read(Question(asked))
+    honest = columns.joined([bee], rows)
+    at = next(n for n, row in enumerate(rows) if n > 1 and row is not None)
+    foreign = next(row for n, row in enumerate(rows) if n not in (0, at) and row is not None)
+    lie = replace(foreign, neuron=asked[at])
+    told = columns.joined([bee], [lie if n == at else row for n, row in enumerate(rows)])
+    assert not same(told[0], honest[0])  # what the part had is missing, but nothing is twice
+    pairs = targets(told[0])
+    assert len({*pairs}) == len(pairs)
+    assert {*pairs} <= {*targets(honest[0])}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        MARK,
+        f"{MARK}3",
+        *(f"bee{MARK}{number}" for number in ("", "0", "01", "-1", "x", "\u0663", f"1{MARK}1")),
+        f"bee{MARK}{MOST_PARTS}",
+        f"bee{MARK}99999999",
+    ],
+)
+def test_a_name_that_only_looks_like_that_of_a_part_is_none(name: str) -> None:
+    assert not columns_in([name, "bee"])
+    delta = replace(LESSONS[0], names=LESSONS[0].names | {word_id(name): name})
+    assert whole(delta) is delta
