@@ -85,6 +85,7 @@ class CutColumns:
 
     def __init__(self, cuts: Sequence[Cut], recut: Collection[str] = ()) -> None:
         """`recut`: the words of columns that had fewer parts when some of it was learned."""
+        self.cuts = tuple(cuts)
         by_id = sorted((word_id(cut.word), cut) for cut in cuts)
         self._concept = np.array([concept for concept, _ in by_id], np.uint64)
         self._parts = np.array([cut.parts for _, cut in by_id], np.uint64)
@@ -95,10 +96,19 @@ class CutColumns:
         self._ids = np.array([word_id(name) for name in names], np.uint64)
         self._at = {concept: at for at, (concept, _) in enumerate(by_id)}
         self._sizes = [cut.parts for _, cut in by_id]
-        self._recut = {word_id(word) for word in recut}
+        self._recut = frozenset(map(word_id, recut))
+        self._hash = hash((self.cuts, self._recut))
 
     def __len__(self) -> int:
         return len(self._concept)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, CutColumns):
+            return NotImplemented
+        return self is other or (self.cuts, self._recut) == (other.cuts, other._recut)
+
+    def __hash__(self) -> int:
+        return self._hash  # of thousands of words, and asked for with each question
 
     def __repr__(self) -> str:
         return f"<CutColumns: {len(self)} with {len(self._ids):,} parts>"
@@ -196,14 +206,17 @@ class CutColumns:
 
 
 @lru_cache(maxsize=16)
-def cut_columns(*cuts: tuple[Cut, ...]) -> CutColumns:
-    """Return the columns that are cut by the last of some lists of cuts.
+def cut_columns(cuts: tuple[Cut, ...]) -> CutColumns:
+    """Return the columns that some cuts name."""
+    return CutColumns(cuts)
 
-    Each list came into force after the one before it, and has no fewer parts of any column.
-    """
-    last = cuts[-1] if cuts else ()
-    recut = {cut.word for cut in last if any(cut not in one for one in cuts)}
-    return CutColumns(last, recut)
+
+@lru_cache(maxsize=16)
+def read_columns(by_time: tuple[CutColumns, ...]) -> CutColumns:
+    """Return the columns to read where some were in force one after the other."""
+    last = by_time[-1].cuts
+    recut = {cut for one in by_time for cut in last if cut not in {*one.cuts}}
+    return CutColumns(last, {cut.word for cut in recut}) if recut else by_time[-1]
 
 
 def columns_in(names: Iterable[str], cuts: Sequence[Cut] = ()) -> CutColumns:

@@ -11,6 +11,7 @@ Each chunk is sent to the owners of all shards, so its cost besides its rows gro
 of peers, not with its sentences. Large swarms use large chunks.
 """
 
+from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -30,7 +31,9 @@ Shards = npt.NDArray[np.uint16]
 MOST_SHARDS = 1 << 16
 
 
-class Layout(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Layout(
+    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, cache_hash=True
+):
     """The number of shards, and the number of blocks per column; both are powers of two."""
 
     shards: int = 256
@@ -90,7 +93,7 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     def with_shards(self, shards: int) -> "Layout":
         """Return the layout of the same swarm with another number of shards."""
-        return msgspec.structs.replace(self, shards=shards, founded=self.founding)
+        return _with_shards(self, shards)
 
     def doubled(self, doublings: int) -> "Layout":
         """Return the layout of the same swarm after this many doublings since the manifest.
@@ -126,6 +129,11 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         """Return the shard of one neuron's row; twenty times as fast as `shards_of` for one row."""
         block = mixed_one(feature) & (self.blocks - 1) if self.blocks > 1 else 0
         return mixed_one(concept + block * GOLDEN & WORD) & (self.shards - 1)
+
+
+@lru_cache(maxsize=64)
+def _with_shards(layout: Layout, shards: int) -> Layout:
+    return msgspec.structs.replace(layout, shards=shards, founded=layout.founding)
 
 
 def divided(shards: Shards, before: int, after: int) -> Shards:

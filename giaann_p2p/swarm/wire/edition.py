@@ -35,7 +35,7 @@ import msgspec
 
 from giaann_p2p.errors import EditionError, SpecError
 from giaann_p2p.model.spec import CHUNK, MOST_CHUNK
-from giaann_p2p.store.cut_columns import Cut, checked, together
+from giaann_p2p.store.cut_columns import Cut, checked, cut_columns, together
 from giaann_p2p.store.layout import MOST_SHARDS
 from giaann_p2p.swarm.wire.identity import SIGNATURE_BYTES, Identity, verified
 from giaann_p2p.swarm.wire.manifest import (
@@ -253,7 +253,7 @@ class Editions:
         if self.newest:
             lists = _cuts_of(self.newest, len(sizes))
         if cuts:
-            lists[-1] = _new_cuts(cuts, self.rules.cuts[-1])
+            lists[-1] = _new_cuts(cuts, self.rules.cuts[-1].cuts)
         swarm_id = self._manifest.swarm_id
         edition = Edition.signed(
             founder, swarm_id, self.number + 1, replicas, sizes, known, tuple(lists)
@@ -283,7 +283,7 @@ def rules_of(manifest: Manifest, edition: Edition | None) -> Rules:
         (manifest.layout.chunk, *(edition.sizes if edition else ())),
         first if shards > first else 0,
         manifest.layout.blocks,
-        _all_cuts(edition, manifest.layout.cuts or ()),
+        tuple(map(cut_columns, _all_cuts(edition, manifest.layout.cuts or ()))),
     )
 
 

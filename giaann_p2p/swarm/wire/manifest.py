@@ -18,7 +18,7 @@ import msgspec
 
 from giaann_p2p.errors import MessageError, SpecError
 from giaann_p2p.model.spec import CHUNK, ModelSpec, pipeline_advice
-from giaann_p2p.store.cut_columns import Cut, CutColumns, cut_columns
+from giaann_p2p.store.cut_columns import CutColumns, cut_columns, read_columns
 from giaann_p2p.store.layout import Layout
 from giaann_p2p.swarm.wire.identity import SIGNATURE_BYTES, Identity, PeerField, verified
 
@@ -69,7 +69,7 @@ class Rules(NamedTuple):
     """Number of shards by the manifest; 0 if it is `shards`."""
     blocks: int = 1
     """Number of blocks per column."""
-    cuts: tuple[tuple[Cut, ...], ...] = ((),)
+    cuts: tuple[CutColumns, ...] = (cut_columns(()),)
     """For each of the `sizes`, the columns that are cut by target in chunks of that size."""
 
     @property
@@ -85,7 +85,7 @@ class Rules(NamedTuple):
     @property
     def columns(self) -> CutColumns:
         """The columns that are cut by target now, to read them."""
-        return cut_columns(*self.cuts)
+        return read_columns(self.cuts)
 
     def layout_at(self, size: int) -> Layout:
         """Return the layout with the columns that are cut in chunks of one of the `sizes`.
@@ -253,8 +253,8 @@ def swarm_id_of(data: bytes) -> bytes:
 
 
 @lru_cache(maxsize=16)
-def _layout(first: int, shards: int, blocks: int, sentences: int, cuts: tuple[Cut, ...]) -> Layout:
-    founding = Layout(shards=first, blocks=blocks, sentences=sentences, cuts=cuts)
+def _layout(first: int, shards: int, blocks: int, sentences: int, columns: CutColumns) -> Layout:
+    founding = Layout(shards=first, blocks=blocks, sentences=sentences, cuts=columns.cuts)
     return founding.with_shards(shards)
 
 

@@ -17,6 +17,7 @@ from giaann_p2p.store.cut_columns import (
     CutColumns,
     columns_in,
     cut_columns,
+    read_columns,
     whole,
 )
 from giaann_p2p.swarm.reading.row_match import same
@@ -61,7 +62,8 @@ def test_the_lessons_lie_in_parts_of_all_forms() -> None:
 
 
 @pytest.mark.parametrize(
-    "columns", [cut_columns(*FORMS), columns_in(LEARNED.names.values(), FORMS[0])]
+    "columns",
+    [read_columns(tuple(map(cut_columns, FORMS))), columns_in(LEARNED.names.values(), FORMS[0])],
 )
 def test_rows_are_as_if_nothing_was_ever_cut(columns: CutColumns) -> None:
     for neuron, row, told in zip(
@@ -79,20 +81,20 @@ def test_all_knowledge_is_as_if_nothing_was_ever_cut() -> None:
 
 
 def test_a_column_whose_parts_never_changed_is_not_summed() -> None:
-    always = cut_columns((Cut("bee", 4),), (Cut("bee", 4),))
+    always = read_columns((cut_columns(FORMS[1]),) * 2)
     assert not always._recut
-    assert cut_columns(*FORMS)._recut == {word_id("bee"), word_id("elk")}
+    assert read_columns(tuple(map(cut_columns, FORMS)))._recut == {word_id("bee"), word_id("elk")}
 
 
 def test_no_marks_are_sent_of_rows_that_cannot_be_cut_again() -> None:
-    columns = cut_columns(*FORMS)
+    columns = read_columns(tuple(map(cut_columns, FORMS)))
     rows = {row.neuron: row for row in read(columns, LEARNED) if row is not None}
     known = columns.known(rows)
     assert known.keys() == {n for n in rows if n.concept not in (word_id("bee"), word_id("elk"))}
 
 
 def test_targets_that_were_never_in_a_part_are_left_out() -> None:
-    columns = cut_columns(*FORMS)
+    columns = read_columns(tuple(map(cut_columns, FORMS)))
     bee = Neuron(word_id("bee"), PRIME)
     asked = columns.parts(bee)
     rows = DeltaRows(LEARNED).read(Question(asked))

@@ -6,7 +6,7 @@ import pytest
 from pyroaring import BitMap
 
 from giaann_p2p.model.spec import CHUNK
-from giaann_p2p.store.cut_columns import Cut
+from giaann_p2p.store.cut_columns import Cut, cut_columns
 from giaann_p2p.store.seal import DIGEST
 from giaann_p2p.swarm.training.chunks import ChunkState
 from giaann_p2p.swarm.training.coordinator import Coordinator, JobAction, Lied, Over
@@ -239,12 +239,13 @@ def test_all_that_learn_a_chunk_seal_it_in_the_layout_of_the_first_order() -> No
 
 
 def test_an_order_says_how_chunks_of_the_size_are_cut() -> None:
+    cuts = cut_columns(()), cut_columns((Cut("honey", 4),))
     for size, order in (
         (CHUNK, Learn(JOB, 0, sentences(0))),  # the job was begun before columns were cut
         (128, LearnCut(JOB, 0, sentences(0), 0, 128)),
     ):
         one = Leading(1, size=size)
-        one.rules = RULES._replace(sizes=(CHUNK, 128), cuts=((), (Cut("honey", 4),)))
+        one.rules = RULES._replace(sizes=(CHUNK, 128), cuts=cuts)
         one.seen({P[0]: 1})
         assert one.orders == [order]
 
