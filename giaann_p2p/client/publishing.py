@@ -153,7 +153,8 @@ class _Publication:
 
     def __init__(self, visiting: Session) -> None:
         self._visiting, manifest = visiting, visiting.manifest
-        limits = of_push(manifest.spec, manifest.layout.chunk)
+        layout = manifest.layout
+        limits = of_push(manifest.spec, layout.chunk, layout.columns.most)
         self.most = min(limits.neurons - 1, limits.connections)
         """Maximum number of rows, and of connections, in a chunk."""
         self._writer = Writer(visiting.around, _TIMEOUT)

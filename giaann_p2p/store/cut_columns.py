@@ -39,6 +39,8 @@ MOST_PARTS = 1 << 10
 """The most parts of a column. A row is read with as many requests, most of them in parallel."""
 MOST_CUT = 1 << 11
 """The most columns that a layout cuts."""
+MOST_ALL = 1 << 16
+"""The most parts of all columns: each peer has the name of each in memory."""
 _DIGITS = len(str(MOST_PARTS))
 _LONGEST = 100
 """The most bytes of a cut column's word."""
@@ -66,6 +68,8 @@ def checked(cuts: Sequence[Cut]) -> tuple[Cut, ...]:
             )
         if not 0 < len(cut.word.encode()) <= _LONGEST or MARK in cut.word:
             raise SpecError(f"{cut.word[:_LONGEST]!r} is no word, so it has no column to be cut")
+    if (parts := sum(cut.parts for cut in ordered)) > MOST_ALL:
+        raise SpecError(f"columns are cut into at most {MOST_ALL:,} parts in all, not {parts:,}")
     for one, other in pairwise(ordered):
         if one.word == other.word:
             raise SpecError(f"the column {one.word!r} is cut twice")
@@ -129,6 +133,11 @@ class CutColumns:
         names = dict(zip(self._ids[used].tolist(), self._names[used].tolist(), strict=True))
         kept = np.ones(delta.neurons, np.bool_)
         return _rehomed(delta, kept, held[moved], self._ids[number], delta.names | names)
+
+    @property
+    def most(self) -> int:
+        """The most parts of a column; 1 if none is cut."""
+        return max(self._sizes, default=1)
 
     def parts(self, neuron: Neuron) -> list[Neuron]:
         """Return the neurons whose rows together are a neuron's row, part 0 first."""

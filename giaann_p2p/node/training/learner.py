@@ -19,6 +19,7 @@ from giaann_p2p.model.sequence import Ints
 from giaann_p2p.model.spec import MOST_CHUNK, ModelSpec
 from giaann_p2p.model.text import Sentence
 from giaann_p2p.store.codec.parcel import decode, encode
+from giaann_p2p.store.cut_columns import MOST_PARTS
 from giaann_p2p.store.layout import Layout, Shards
 from giaann_p2p.store.seal import leaves_of, to_bytes
 from giaann_p2p.swarm.wire.limits import of_chunk
@@ -107,7 +108,8 @@ class Cutting:
         """Return the parcel with the delta's rows for some shards."""
         key = shards.tobytes()
         if key not in self._made.parcels:
-            delta = decode(self._made.whole, of_chunk(self._spec, MOST_CHUNK))  # trusted
+            limits = of_chunk(self._spec, MOST_CHUNK, MOST_PARTS)
+            delta = decode(self._made.whole, limits)  # trusted
             self._made.parcels[key] = encode(_part(delta, _homes(delta, self._layout), key))
         return self._made.parcels[key]
 

@@ -36,7 +36,8 @@ class DeltaChecks(NamedTuple):
     @property
     def limits(self) -> Limits:
         """The size limits of a delta."""
-        return of_push(self.spec, self.rules().chunk)
+        rules = self.rules()
+        return of_push(self.spec, rules.chunk, rules.columns.most)
 
     def check_pushed(self, update: Update) -> None:
         """Check a delta that an author pushes; raise MessageError if all its authors are disowned.

@@ -33,17 +33,24 @@ _ANYWAY = 1 << 16
 repetitive text is packed very small."""
 
 
-def of_chunk(spec: ModelSpec, sentences: int) -> Limits:
-    """Return the limits for unpacking the delta of a chunk with this number of sentences."""
+def of_chunk(spec: ModelSpec, sentences: int, parts: int = 1) -> Limits:
+    """Return the limits for unpacking the delta of a chunk with this number of sentences.
+
+    `parts`: the most parts into which a column is cut. Each part of a neuron's row has a neuron of
+    its own, and at least one connection.
+    """
     tokens, traits = sentences * spec.max_tokens, traits_of(spec.profile)
     neurons, connections = traits.most_neurons(tokens), tokens * traits.most_pairs(spec)
+    neurons += min((parts - 1) * neurons, connections)
     return Limits(spec.branches, spec.segments, neurons, connections)
 
 
-def of_push(spec: ModelSpec, sentences: int) -> Limits:
+def of_push(spec: ModelSpec, sentences: int, parts: int = 1) -> Limits:
     """Return the limits for unpacking a message with rows of such a chunk's delta."""
-    limits = of_chunk(spec, sentences)
-    return replace(limits, connections=min(limits.connections, MOST_CONNECTIONS))
+    limits = of_chunk(spec, sentences, parts)
+    connections = min(limits.connections, MOST_CONNECTIONS)
+    most = traits_of(spec.profile).most_neurons(sentences * spec.max_tokens)
+    return replace(limits, neurons=min(limits.neurons, most + connections), connections=connections)
 
 
 def carried_size(parcel: bytes, seal: Seal) -> int:

@@ -9,6 +9,7 @@ from giaann_p2p.model.learn import learn
 from giaann_p2p.model.sequence import SequenceBuilder
 from giaann_p2p.model.spec import CHUNK, ModelSpec
 from giaann_p2p.store.codec.parcel import decode, encode
+from giaann_p2p.store.cut_columns import Cut, cut_columns
 from giaann_p2p.swarm.wire.limits import (
     MOST_CONNECTIONS,
     of_answer,
@@ -40,6 +41,21 @@ def test_the_largest_chunk_passes_and_a_larger_one_does_not() -> None:
     smaller = of_chunk(ModelSpec(seed_tokens=4, max_tokens=6), CHUNK)
     with pytest.raises(DamagedError, match="neurons: 576 is above the limit of 384"):
         decode(encode(whole), smaller)
+
+
+def test_the_largest_chunk_passes_however_its_columns_are_cut() -> None:
+    whole = largest()
+    for parts in (2, 64):
+        cuts = tuple(Cut(word, parts) for word in sorted(whole.names.values()))
+        delta = cut_columns(cuts).cut(whole)
+        assert delta.neurons > whole.neurons
+        limits = of_chunk(SPEC, CHUNK, parts)
+        assert decode(encode(delta), limits).neurons == delta.neurons
+        assert limits.neurons <= whole.neurons + min(limits.connections, parts * whole.neurons)
+        pushed = of_push(ModelSpec(), 1 << 14, parts)
+        assert pushed.neurons <= (1 << 14) * 80 + MOST_CONNECTIONS
+        with pytest.raises(DamagedError, match=r"neurons: .* is above the limit of"):
+            decode(encode(delta), of_chunk(SPEC, CHUNK))
 
 
 def test_a_chunk_of_the_usual_model_is_bounded_by_its_sentences() -> None:
