@@ -8,17 +8,21 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
+import msgspec
+
 from bootstrap.metrics import metrics_of
 from bootstrap.node import BootstrapNode
 from bootstrap.options import BootstrapOptions
 from giaann_p2p.errors import UsageError
 from giaann_p2p.local.status_file import READY, Status
+from giaann_p2p.model.spec import ModelSpec
 from giaann_p2p.model.traits import traits_of
 from giaann_p2p.model.usual import new_spec
 from giaann_p2p.net.hive.key_file import open_key_file
 from giaann_p2p.net.hive.outside import outside
 from giaann_p2p.node.members.acquaintances import Acquaintances
 from giaann_p2p.node.members.membership import TokenIssuer, usual_folder
+from giaann_p2p.store.cut_choice import cuts_for, named_cuts, spread
 from giaann_p2p.store.layout import Layout
 from giaann_p2p.swarm.wire.link import MOST_ADDRESSES, Link
 from giaann_p2p.swarm.wire.manifest import Manifest
@@ -108,15 +112,16 @@ def _founded(options: BootstrapOptions, folder: Folder) -> Manifest:
         raise UsageError(f"{folder.path} has founded no swarm yet: give --new NAME")
     founder = open_key_file(folder.founder_key)
     spec = new_spec(options.profile, column_segments=options.column_segments or None)
+    layout = Layout(
+        shards=options.shards,
+        blocks=options.blocks or traits_of(spec.profile).blocks,
+        sentences=options.chunk,
+    )
     manifest = Manifest.founded(
         founder,
         options.new,
         spec=spec,
-        layout=Layout(
-            shards=options.shards,
-            blocks=options.blocks or traits_of(spec.profile).blocks,
-            sentences=options.chunk,
-        ),
+        layout=_cut(layout, options, spec),
         replicas=options.replicas,
         quorum=options.quorum,
         redundancy=options.redundancy,
@@ -124,6 +129,27 @@ def _founded(options: BootstrapOptions, folder: Folder) -> Manifest:
     )
     folder.keep_manifest(manifest)
     return manifest
+
+
+def _cut(layout: Layout, options: BootstrapOptions, spec: ModelSpec) -> Layout:
+    """Return the layout with the columns cut that the options name, or that a text shows."""
+    cuts = named_cuts(options.cut)
+    if options.cut_like:
+        from giaann_p2p.solo.sample import sampled  # slow to import, and rarely needed
+
+        _LOG.info("learning the beginning of %s, to see which columns are large", options.cut_like)
+        sample = sampled(Path(options.cut_like), spec)
+        cuts = cuts_for(sample, layout)
+        before, after = spread(sample, layout, ()), spread(sample, layout, cuts)
+        _LOG.info(
+            "cutting %d columns into %d parts: in this text, the largest shard then has %.1f times"
+            " the mean, and %.1f times otherwise",
+            len(cuts),
+            after.parts,
+            after.largest,
+            before.largest,
+        )
+    return msgspec.structs.replace(layout, cuts=cuts)
 
 
 def _shape(manifest: Manifest) -> str:
@@ -134,6 +160,8 @@ def _shape(manifest: Manifest) -> str:
             f"{shards} shards, {replicas} replicas of each, "
             f"{manifest.quorum} of them make an update count"
         )
+    if columns := manifest.layout.columns:
+        told += f"; {len(columns)} columns are divided by target"
     told += "; open to everybody" if manifest.admission == "open" else "; for members only"
     if manifest.redundancy > 1:
         told += f"; {manifest.redundancy} compute peers must agree on each chunk"

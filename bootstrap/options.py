@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 from giaann_p2p.errors import UsageError
 from giaann_p2p.model.spec import CHUNK, MOST_CHUNK, MOST_COLUMN_SEGMENTS
 from giaann_p2p.model.usual import check_column_segments
+from giaann_p2p.store.cut_choice import named_cuts
 from giaann_p2p.swarm.wire.manifest import MOST_REDUNDANCY, MOST_REPLICAS
 from peers.options import Options, told
 
@@ -52,6 +53,23 @@ class BootstrapOptions(Options, frozen=True, kw_only=True, forbid_unknown_fields
             ge=0,
         ),
     ] = 0
+    cut: Annotated[
+        str,
+        told(
+            "Columns that are divided by the words they lead to, and into how many parts, such as "
+            "day=16,sea=4. For columns whose longest row is large beside a shard; such a row is "
+            "read with a request for each peer that has a part.",
+            "WORD=PARTS,...",
+        ),
+    ] = ""
+    cut_like: Annotated[
+        str,
+        told(
+            "Choose the columns to divide in this way by a text like those that will be learned; "
+            "its first 16,384 sentences are enough.",
+            "FILE",
+        ),
+    ] = ""
     chunk: Annotated[
         int,
         told(
@@ -106,6 +124,11 @@ class BootstrapOptions(Options, frozen=True, kw_only=True, forbid_unknown_fields
                 "--reshard auto is for the peer that founded the swarm, which has the founder's "
                 "key; it cannot be given with --join"
             )
+        if self.cut and self.cut_like:
+            raise UsageError("give --cut to name the columns, or --cut-like for a text, not both")
+        if self.join and (self.cut or self.cut_like):
+            raise UsageError("--cut and --cut-like are for a new swarm, and --join serves another")
+        named_cuts(self.cut)
         check_column_segments(self.profile, self.column_segments or None)
         self.watch  # noqa: B018  (raises UsageError for values that cannot be used)
 

@@ -14,10 +14,12 @@ from giaann_p2p.cli.link_option import Join, Json
 from giaann_p2p.cli.wrong_values import a_number
 from giaann_p2p.client.plain import report_json
 from giaann_p2p.exit_codes import FAILED
+from giaann_p2p.solo.directory import existing
 from giaann_p2p.terminal import complain, errors, joining, say, say_json
 
 if TYPE_CHECKING:
     from giaann_p2p.swarm.members.checkup import Report
+    from giaann_p2p.swarm.wire.manifest import Rules
 
 _EVERY, _SECOND = 2.0, 1.0
 """Seconds between two comparisons, and between updates of the countdown to the next."""
@@ -49,7 +51,7 @@ def fsck(
     digest equals that of the solo database, if one is given.
     """
 
-    async def compared(joined: Callable[[], None]) -> "Report":
+    async def compared(joined: Callable[[], None]) -> "tuple[Report, Rules]":
         from giaann_p2p.cli.visiting import visiting
         from giaann_p2p.client.checkup import checked_now
 
@@ -62,22 +64,29 @@ def fsck(
             while True:
                 report = await checked_now(session)
                 if (report.agrees and not report.silent) or loop.time() >= end:
-                    return report
+                    return report, session.around.rules
                 if (why := _why_not_yet(report)) != told:
                     told = why
                     left = f"for {end - loop.time():.0f} s more (--no-wait does not wait)"
                     complain(f"{why}; asking again {left}")
                 await _paused(end)
 
-    expected = _digest_of(against) if against else ""
+    if against:
+        existing(against)
     with joining(as_json) as joined:
-        report = asyncio.run(compared(joined))
+        report, rules = asyncio.run(compared(joined))
+    expected = _digest_of(against, rules) if against else ""
     same = not expected or report.digest == expected
     if as_json:
         say_json(report_json(report) | ({"solo": expected, "equal": same} if expected else {}))
     else:
         for line in report_lines(report, expected, time.time()):
             say(line)
+    if not same and len({*rules.cuts}) > 1:
+        complain(
+            "columns of this swarm were cut while it ran, so only a database that giaann pull has "
+            "made can have its digest"
+        )
     if not (report.agrees and same):
         raise typer.Exit(FAILED)
 
@@ -101,13 +110,13 @@ def _why_not_yet(report: "Report") -> str:
     return f"{silent} peer{' is' if silent == 1 else 's are'} silent, and may come back"
 
 
-def _digest_of(database: Path) -> str:
-    """Return the digest of a solo database's content."""
-    from giaann_p2p.solo.directory import existing
-
-    existing(database)
-    from giaann_p2p.model.digest import readable
+def _digest_of(database: Path, rules: "Rules") -> str:
+    """Return the digest of a solo database's content, with columns cut as the manifest says."""
+    from giaann_p2p.model.digest import digest, readable
     from giaann_p2p.store.store import Store
 
+    founding = rules.layout
     with Store.at(database, readonly=True) as store:
-        return readable(store.digest())
+        if store.layout.cuts == founding.cuts:
+            return readable(store.digest())
+        return readable(digest(founding.columns.cut(store.knowledge())))

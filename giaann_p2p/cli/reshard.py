@@ -4,6 +4,7 @@ import asyncio
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -14,12 +15,13 @@ from giaann_p2p.errors import UsageError
 from giaann_p2p.exit_codes import FAILED
 from giaann_p2p.store.undisturbed import undisturbed
 from giaann_p2p.swarm.wire.identity import name_of
-from giaann_p2p.terminal import complain, say, say_json
+from giaann_p2p.terminal import complain, remark, say, say_json
 from giaann_p2p.units import readable_bytes
 
 if TYPE_CHECKING:
     from giaann_p2p.client.session import Session
     from giaann_p2p.node.members.membership import TokenIssuer
+    from giaann_p2p.store.cut_columns import Cut
     from giaann_p2p.swarm.members.reshard_plan import ReshardPlan
     from giaann_p2p.swarm.wire.edition import Edition
     from giaann_p2p.swarm.wire.identity import Peer
@@ -63,6 +65,23 @@ def reshard(
             show_default="as now",
         ),
     ] = 0,
+    cut: Annotated[
+        str,
+        typer.Option(
+            "--cut",
+            metavar="WORD=PARTS,...",
+            help="Columns to divide by the words they lead to, in chunks of the new size.",
+            show_default="as now",
+        ),
+    ] = "",
+    cut_like: Annotated[
+        Path | None,
+        typer.Option(
+            "--cut-like",
+            metavar="FILE",
+            help="Choose these columns by a text like those that will be learned.",
+        ),
+    ] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only show what would change, and what would move.")
     ] = False,
@@ -72,13 +91,21 @@ def reshard(
     """Raise the number of replicas or shards, or the size of chunks, while the swarm runs.
 
     Only the founder can do this, and nobody can take it back. Further replicas are
-    fetched by the peers that are to own them; each peer divides its shards by itself. A
-    peer that is away learns of it when it returns. If no number is new, the newest
-    edition is sent to all peers again.
+    fetched by the peers that are to own them; each peer divides its shards by itself.
+    Columns that are cut stay as they are, and only what is learned in chunks of the
+    new size goes to their parts. A peer that is away learns of it when it returns. If
+    nothing is new, the newest edition is sent to all peers again.
     """
     from giaann_p2p.node.members.membership import TokenIssuer
+    from giaann_p2p.store.cut_choice import named_cuts
 
-    run = _Reshard(TokenIssuer(data_dir), replicas, chunk, shards, as_json=as_json)
+    if cut and cut_like:
+        raise UsageError("give --cut to name the columns, or --cut-like for a text, not both")
+    if (cut or cut_like) and not chunk:
+        raise UsageError("columns are cut only in chunks of a new size: give a larger --chunk, too")
+    giver = TokenIssuer(data_dir)
+    cuts = _chosen(giver, shards, cut_like) if cut_like else named_cuts(cut)
+    run = _Reshard(giver, replicas, chunk, shards, cuts, as_json=as_json)
     try:
         asyncio.run(run.carry_out(join, dry_run=dry_run, asks=not yes))
     except KeyboardInterrupt:
@@ -90,10 +117,17 @@ class _Reshard:
     """One run of `giaann reshard`: its plan, and its report."""
 
     def __init__(
-        self, giver: "TokenIssuer", replicas: int, chunk: int, shards: int, *, as_json: bool
+        self,
+        giver: "TokenIssuer",
+        replicas: int,
+        chunk: int,
+        shards: int,
+        cuts: "tuple[Cut, ...]",
+        *,
+        as_json: bool,
     ) -> None:
         self._giver, self._as_json = giver, as_json
-        self._wanted = replicas, chunk, shards
+        self._wanted = replicas, chunk, shards, cuts
         self._is_signed = False  # whether the newest edition, new or not, is signed and saved
 
     @property
@@ -161,7 +195,7 @@ class _Reshard:
         if not edition:
             raise UsageError(
                 "nothing would change, and there is no edition yet that could be sent again; "
-                "--replicas, --chunk and --shards say what to raise"
+                "--replicas, --chunk, --shards and --cut say what to raise"
             )
         heard, peers = await spread(session, EditionIs(edition))
         number = self._giver.editions.number
@@ -179,6 +213,7 @@ class _Reshard:
             "quorum": {"before": before.quorum, "after": after.quorum},
             "chunk": {"before": before.chunk, "after": after.chunk},
             "shards": {"before": before.shards, "after": after.shards},
+            "cut": {"before": _parts(before), "after": _parts(after)},
             "mean_shard": {"before": plan.before.mean, "after": plan.after.mean},
             "largest_shard": {"before": plan.before.largest, "after": plan.after.largest},
             "copied": plan.gained,
@@ -188,6 +223,24 @@ class _Reshard:
                 name_of(one.peer): round(one.peak, 3) for one in plan.filled if not one.stays
             },
         }
+
+
+def _chosen(giver: "TokenIssuer", shards: int, text: Path) -> "tuple[Cut, ...]":
+    """Return the columns to cut by a text; UsageError if there are none."""
+    from giaann_p2p.solo.sample import sampled
+    from giaann_p2p.store.cut_choice import cuts_for
+
+    rules = giver.editions.rules
+    layout = rules.layout.with_shards(max(shards, rules.shards))
+    remark(f"learning the beginning of {text}, to see which columns are large")
+    cuts = cuts_for(sampled(text, giver.manifest.spec), layout, rules.columns.cuts)
+    if not cuts:
+        raise UsageError(f"by {text}, no column is large enough to be cut further")
+    return cuts
+
+
+def _parts(rules: "Rules") -> dict[str, int]:
+    return {cut.word: cut.parts for cut in rules.columns.cuts}
 
 
 def _planned(session: "Session", after: "Rules") -> "ReshardPlan":
@@ -209,6 +262,10 @@ def _shown(before: "Rules", after: "Rules", plan: "ReshardPlan") -> Iterator[str
         mean, largest = zip(plan.before, plan.after, strict=True)
         yield f"bytes of a shard, about: {_now_and_then(mean)}"
         yield f"bytes of a shard where they are largest, about: {_now_and_then(largest)}"
+    if before.columns != after.columns:
+        now, then = (_parts(rules) for rules in (before, after))
+        yield f"columns that are cut by target: {len(now):,} now, {len(then):,} then"
+        yield f"their parts: {sum(now.values()):,} now, {sum(then.values()):,} then"
     if before.replicas != after.replicas:
         yield f"replicas of each shard: {before.replicas} now, {after.replicas} then"
     if before.quorum != after.quorum:

@@ -119,9 +119,13 @@ class Layout(
             return np.unique(shards & np.uint16(other.shards - 1))
         return divided(shards, self.shards, other.shards)
 
+    def block_of(self, feature: Ids) -> Ids:
+        """Return the block of its column in which each feature's row is."""
+        return mixed(feature) & np.uint64(self.blocks - 1)
+
     def shards_of(self, concept: Ids, feature: Ids) -> Shards:
         """Return the shard of each neuron's row."""
-        block = mixed(feature) & np.uint64(self.blocks - 1)
+        block = self.block_of(feature)
         number = mixed(concept + block * np.uint64(GOLDEN)) & np.uint64(self.shards - 1)
         return number.astype(np.uint16)
 

@@ -8,7 +8,7 @@ edition     the newest edition of the swarm's rules that the peer has received
 
 import fcntl
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
@@ -17,6 +17,7 @@ from giaann_p2p.errors import DiskError, EditionError, NotAdmitted, TokenError, 
 from giaann_p2p.net.hive.key_file import open_key_file
 from giaann_p2p.node.members.gate import Gate
 from giaann_p2p.node.members.token_text import MOST_TEXT, text_of
+from giaann_p2p.store.cut_columns import Cut
 from giaann_p2p.store.disk.plain_file import open_plain
 from giaann_p2p.store.disk.small_file import read_whole, write_whole
 from giaann_p2p.swarm.wire.admission import Admission
@@ -239,20 +240,22 @@ class TokenIssuer:
             found.learn(kept)
         return found
 
-    def next_edition(self, replicas: int = 0, chunk: int = 0, shards: int = 0) -> Edition | None:
+    def next_edition(
+        self, replicas: int = 0, chunk: int = 0, shards: int = 0, cuts: Sequence[Cut] = ()
+    ) -> Edition | None:
         """Return the next edition, with new numbers of replicas, sentences in a chunk, and shards.
 
-        Pass 0 for each number that stays as it is. The edition is signed but not saved; None if
-        nothing would change. EditionError if a number would decrease, or is too large. Only the
-        founder can sign.
+        Pass 0 for each number that stays as it is. `cuts` are the columns that are cut into more
+        parts. The edition is signed but not saved; None if nothing would change. EditionError if a
+        number would decrease, or is too large. Only the founder can sign.
         """
         now = self.editions
         replicas = 0 if replicas == now.rules.replicas else replicas
         chunk = 0 if chunk == now.rules.chunk else chunk
         shards = 0 if shards == now.rules.shards else shards
-        if not (replicas or chunk or shards):
+        if not (replicas or chunk or shards or cuts):
             return None
-        edition = now.next(self._signing(_RESHARD), replicas, chunk, shards)
+        edition = now.next(self._signing(_RESHARD), replicas, chunk, shards, cuts)
         if shards > MOST_AHEAD * now.rules.shards:
             raise EditionError(
                 f"{shards:,} shards are more than {MOST_AHEAD} times the present "
