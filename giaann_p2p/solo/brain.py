@@ -41,7 +41,7 @@ from giaann_p2p.solo.reports import Connection, Info, Trained
 from giaann_p2p.solo.source import Source
 from giaann_p2p.solo.training import Watch, train
 from giaann_p2p.store import home
-from giaann_p2p.store.cut_columns import whole
+from giaann_p2p.store.cut_columns import columns_in
 from giaann_p2p.store.disk.files import DiskFiles
 from giaann_p2p.store.fsck import Checked, fsck
 from giaann_p2p.store.layout import Layout
@@ -285,8 +285,11 @@ class Brain:
     def connections(self) -> Iterator[Connection]:
         """Iterate over all connections, by name, column by column."""
         names = self._store.names()
+        if columns_in(names.values(), self._store.layout.cuts or ()):
+            yield from _connections(self.knowledge, names)  # a row's parts are in several shards
+            return
         for shard in self._store.shards.tolist():
-            yield from _connections(whole(self._store.content(shard).delta), names)
+            yield from _connections(self._store.content(shard).delta, names)
 
     def import_giaannpy(
         self,

@@ -206,7 +206,7 @@ class Answers:
             if serves(self._layout.shard_of(*neuron)):
                 (row,) = self._store.read(Question([neuron]))
             told = marks[MARK_BYTES * at : MARK_BYTES * (at + 1)]
-            if row and row.count and mark_of(row, question.salt) == told:
+            if row and mark_of(row, question.salt) == told:
                 same.append(at)
         return same
 
@@ -242,7 +242,7 @@ class Answers:
         serves = {shard: self._serves(shard) for shard in sorted({*homes})}
         found = [neuron for neuron, shard in zip(neurons, homes, strict=True) if serves[shard]]
         read = self._store.read(Question(list(dict.fromkeys(found))))
-        rows = [row for row in read if row and row.count]
+        rows = [row for row in read if row]
         if sum(len(row.target) for row in rows) <= plain.MOST_CONNECTIONS:
             told = plain.encode(rows)
         else:
