@@ -14,6 +14,8 @@ from giaann_p2p.store.layout import Layout
 _MOST_OF_SHARD = 1 / 8
 """The largest part of a column, as a share of a shard's mean. Then shards of many parts differ by
 little, although where each part lies is chance."""
+_DIGITS = 9
+"""A number of so many digits is no number of parts."""
 
 
 class Spread(NamedTuple):
@@ -30,9 +32,9 @@ def named_cuts(text: str) -> tuple[Cut, ...]:
     found = []
     for one in text.split(",") if text else ():
         word, _, parts = one.strip().rpartition("=")
-        if not (word and parts.isascii() and parts.isdecimal()):
+        if not (word and parts.isascii() and parts.isdecimal() and len(parts) < _DIGITS):
             raise UsageError(
-                f"{one.strip()!r} is no column and its number of parts: give WORD=PARTS"
+                f"{one.strip()!r} is no column with its number of parts: give WORD=PARTS"
             )
         found.append(Cut(word, int(parts)))
     return checked(found)

@@ -7,15 +7,19 @@ from pathlib import Path
 
 import pytest
 
-from bootstrap.daemon import _founded, _path, _resharding, serve, told_to_others
+from bootstrap.daemon import _founded, _path, _resharding, _shape, serve, told_to_others
 from bootstrap.options import BootstrapOptions
 from giaann_p2p import subword_spec
-from giaann_p2p.errors import SpecError, UsageError
+from giaann_p2p.errors import SpecError, TextError, UsageError
 from giaann_p2p.net.hive.daemon import DaemonError
 from giaann_p2p.net.hive.key_file import open_key_file
+from giaann_p2p.store.cut_columns import Cut
 from giaann_p2p.swarm.wire.link import MOST_ADDRESSES, Link
 from giaann_p2p.swarm.wire.manifest import Manifest
 from peers.folder import Folder
+from tests.helpers import DATA
+
+WIKI = DATA / "wiki.txt"
 
 PEER = "/p2p/12D3KooWCocgU7xjjKSfjcJvxnTj8ChMyRgLBQ7AAYK2GBf5X1Tn"
 LOOPBACK = f"/ip4/127.0.0.1/tcp/1{PEER}"
@@ -81,6 +85,53 @@ def test_column_segments_are_in_the_model_of_the_manifest(tmp_path: Path) -> Non
         assert _founded(options(new="bees"), folder).spec == subword_spec()
     with pytest.raises(UsageError, match="an option of the profile subwords"):
         options(new="bees", profile="words", column_segments=4)
+
+
+def test_columns_are_cut_as_said_or_as_a_text_shows(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    shape = {"profile": "words", "shards": 64}
+    with Folder(tmp_path / "said") as folder:
+        founded = _founded(options(new="bees", cut="sea=4,day=16", **shape), folder)
+        assert founded.layout.cuts == (Cut("day", 16), Cut("sea", 4))
+        assert Manifest.read(founded.to_bytes()) == founded
+        again = options(new="bees", cut="sea=8", **shape)
+        assert _founded(again, folder) == founded  # as a service manager starts it again
+    with Folder(tmp_path / "shown") as folder:
+        founded = _founded(options(new="bees", cut_like=str(WIKI), **shape), folder)
+        cuts = {cut.word: cut.parts for cut in founded.layout.columns.cuts}
+        assert cuts["anarchism"] > cuts["anarchist"] > 1
+        assert f"cutting {len(cuts)} columns into {sum(cuts.values())} parts" in caplog.text
+        assert f"; {len(cuts)} columns are divided by target" in _shape(founded)
+
+
+@pytest.mark.parametrize(
+    ("given", "complaint"),
+    [
+        ({"cut": "day=4", "cut_like": "a.txt"}, "give --cut to name the columns, or --cut-like"),
+        ({"cut": "day=3"}, "must be a power of two"),
+        ({"cut": "day"}, "give WORD=PARTS"),
+        (
+            {"new": "", "join": "giaann:", "cut": "day=4"},
+            "are for a new swarm",
+        ),
+    ],
+)
+def test_cuts_that_cannot_be(given: dict[str, object], complaint: str) -> None:
+    with pytest.raises(UsageError, match=complaint):
+        options(**{"new": "bees"} | given)
+
+
+def test_a_sample_that_is_not_there_founds_nothing(tmp_path: Path) -> None:
+    with Folder(tmp_path) as folder:
+        with pytest.raises(TextError, match=r"no\.txt"):
+            _founded(options(new="bees", cut_like=str(tmp_path / "no.txt")), folder)
+        empty = tmp_path / "empty.txt"
+        empty.write_text("")
+        with pytest.raises(TextError, match="nothing to learn in it"):
+            _founded(options(new="bees", cut_like=str(empty)), folder)
+        assert folder.manifest() is None
 
 
 def test_a_founder_whose_port_is_taken_founds_nothing(

@@ -1,14 +1,21 @@
 """`giaann fsck` asks again while replicas differ, and counts the seconds down; or does not wait."""
 
 import asyncio
+import json
 from collections.abc import Iterator
 from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
+from itertools import product
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 import typer
 
+from giaann_p2p import Brain
 from giaann_p2p.cli import fsck as command
+from giaann_p2p.model.digest import digest, readable
+from giaann_p2p.model.usual import new_spec
+from giaann_p2p.store.cut_columns import Cut, cut_columns
 from giaann_p2p.swarm.members.checkup import Report
 from giaann_p2p.swarm.members.losses import NONE
 from giaann_p2p.swarm.wire.identity import Peer
@@ -94,6 +101,32 @@ def fsck(monkeypatch: pytest.MonkeyPatch, swarm: Swarm, **given: object) -> int:
     except typer.Exit as end:
         return end.exit_code
     return 0
+
+
+def test_a_swarm_with_cut_columns_equals_a_database_without(
+    terminal: Terminal,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with Brain.open(tmp_path / "solo", new_spec("words")) as brain:
+        brain.train("The cat sat on the mat of the house with the dog in the evening.")
+        knowledge, uncut = brain.knowledge, brain.digest()
+    cut = cut_columns((Cut("mat", 4), Cut("house", 2)))
+    digests = {"cut": readable(digest(cut.cut(knowledge))), "uncut": uncut}
+    assert len({*digests.values()}) == 2
+    forms = {"always": (cut,), "never": (cut_columns(()),), "later": (cut_columns(()), cut)}
+    for (which, form), content in product(forms.items(), digests):
+        fields = {name: getattr(GOOD, name) for name in GOOD.__struct_fields__}
+        swarm = Swarm(Report(**fields | {"digest": digests[content]}))
+        swarm.around.rules = Rules(4, 5, sizes=(64, 128)[: len(form)], cuts=form)
+        is_equal = (which == "always") == (content == "cut")
+        assert fsck(monkeypatch, swarm, against=tmp_path / "solo") == (not is_equal)
+        assert json.loads(capsys.readouterr().out)["equal"] == is_equal
+        told = "\n".join(terminal.lines)
+        is_excused = which == "later" and not is_equal
+        assert ("only a database that giaann pull has made" in told) == is_excused
+        terminal.lines.clear()
 
 
 def test_it_asks_until_all_is_well_and_counts_down(

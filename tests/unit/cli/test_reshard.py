@@ -28,6 +28,7 @@ from giaann_p2p.swarm.wire.link import Link
 from giaann_p2p.swarm.wire.manifest import Manifest
 from giaann_p2p.swarm.wire.member_messages import EditionIs
 from giaann_p2p.terminal import ctrl_c_told
+from tests.helpers import DATA
 from tests.helpers_swarm import LAYOUT, SHARDS
 from tests.unit.swarm.members.test_peers_view import NOW, ONE, THREE, TWO, Seeing, record
 
@@ -73,6 +74,10 @@ class Swarm:
         return overview(around.directory, placement, placement.replicas, 2, NOW)
 
 
+WIKI = DATA / "wiki.txt"
+NO_CUTS = {"cut": "", "cut_like": None}
+
+
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     founder = open_key_file(tmp_path / "founder.key")
@@ -86,10 +91,10 @@ def swarm(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Swarm:
     return Swarm(TokenIssuer(folder).manifest, monkeypatch)
 
 
-def run(folder: Path, replicas: int = 3, chunk: int = 0, shards: int = 0, **how: bool) -> None:
+def run(folder: Path, replicas: int = 3, chunk: int = 0, shards: int = 0, **how: object) -> None:
     manifest = TokenIssuer(folder).manifest
     link = str(Link(manifest.swarm_id, ("/ip4/10.0.0.1/tcp/1/p2p/x",)))
-    reshard(link, folder, replicas, chunk, shards, **({"yes": True} | how))
+    reshard(link, folder, replicas, chunk, shards, **({"yes": True, **NO_CUTS} | how))
 
 
 def test_what_would_move_is_shown_and_nothing_is_signed(
@@ -155,6 +160,42 @@ def test_shards_double_and_the_sizes_then_are_shown(
     assert (told["edition"], told["replicas"]["after"]) == (2, 3)
     assert told["shards"] == {"before": 2 * SHARDS, "after": 8 * SHARDS}
     assert rules.shards == 2 * SHARDS
+
+
+def test_columns_are_cut_with_larger_chunks(
+    folder: Path, swarm: Swarm, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run(folder, 0, 128, cut="sea=4,day=16")
+    rules = TokenIssuer(folder).editions.rules
+    assert [len(columns) for columns in rules.cuts] == [0, 2]
+    assert capsys.readouterr().out.splitlines() == [
+        "sentences in a chunk of a new text: 64 now, 128 then",
+        "columns that are cut by target: 0 now, 2 then",
+        "their parts: 0 now, 20 then",
+        "edition 1: 4 of 4 peers were told",
+    ]
+    run(folder, 0, 256, cut_like=WIKI, as_json=True)
+    told = json.loads(capsys.readouterr().out)["cut"]
+    assert told["before"] == {"day": 16, "sea": 4}
+    assert told["before"].items() <= told["after"].items()
+    assert told["after"]["anarchism"] > 1
+
+
+@pytest.mark.parametrize(
+    ("how", "says"),
+    [
+        ({"cut": "day=4"}, "only in chunks of a new size: give a larger --chunk, too"),
+        ({"cut": "day=4", "cut_like": WIKI, "chunk": 128}, "give --cut to name the columns, or"),
+        ({"cut": "day=5", "chunk": 128}, "must be a power of two"),
+        ({"cut_like": Path("no.txt"), "chunk": 128}, r"no\.txt"),
+    ],
+)
+def test_columns_that_cannot_be_cut(
+    folder: Path, swarm: Swarm, how: dict[str, Any], says: str
+) -> None:
+    with pytest.raises(UsageError, match=says):
+        run(folder, 0, **how)
+    assert TokenIssuer(folder).editions.number == 0
 
 
 def test_sizes_of_shards_are_told(

@@ -1,0 +1,101 @@
+"""Which columns to cut: what a founder names, and what a sample of the text shows."""
+
+import numpy as np
+import pytest
+
+from giaann_p2p.errors import SpecError, UsageError
+from giaann_p2p.model.delta import Delta, total
+from giaann_p2p.model.learn import learn
+from giaann_p2p.store.cut_choice import cuts_for, named_cuts, spread
+from giaann_p2p.store.cut_columns import MARK, MOST_ALL, MOST_PARTS, Cut
+from giaann_p2p.store.layout import Layout
+from tests.helpers import SMALL, built
+
+LAYOUT = Layout(shards=16)
+
+
+def sample(nouns: int = 300, sentences: int = 400) -> Delta:
+    """Return what sentences teach of which some nouns are much more frequent than others."""
+    rng = np.random.default_rng(1)
+    said = []
+    for _ in range(sentences):
+        noun = min(nouns - 1, rng.zipf(1.4))
+        around = [f"w{n}/" for n in rng.integers(0, 60, 12)]
+        said.append(" ".join([*around[:6], f"noun{noun}/N", *around[6:]]))
+    return total([learn(built(*said[n : n + 50]), SMALL) for n in range(0, sentences, 50)])
+
+
+SAMPLE = sample()
+
+
+def test_what_is_named_is_cut() -> None:
+    assert named_cuts("") == ()
+    assert named_cuts("sea=4, day=16") == (Cut("day", 16), Cut("sea", 4))
+    assert named_cuts("a=b=2") == (Cut("a=b", 2),)
+
+
+@pytest.mark.parametrize(
+    "text", ["day", "day=", "=4", "day=x", "day=-4", "day=4,,", "day=" + "9" * 5000]
+)
+def test_what_is_no_column_is_refused(text: str) -> None:
+    with pytest.raises(UsageError, match="is no column with its number of parts: give WORD=PARTS"):
+        named_cuts(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("day=3", "must be a power of two from 2 to"),
+        ("day=1", "must be a power of two from 2 to"),
+        (f"day={2 * MOST_PARTS}", "must be a power of two from 2 to"),
+        ("day=2,day=4", "'day' is cut twice"),
+        (f"day{MARK}1=2", "is no word"),
+        (",".join(f"w{n}={MOST_PARTS}" for n in range(MOST_ALL // MOST_PARTS + 1)), "parts in all"),
+    ],
+)
+def test_columns_that_cannot_be_cut_so_are_refused(text: str, says: str) -> None:
+    with pytest.raises(SpecError, match=says):
+        named_cuts(text)
+
+
+def test_large_columns_are_cut_and_small_ones_are_not() -> None:
+    cuts = cuts_for(SAMPLE, LAYOUT)
+    sizes = dict[str, int]()
+    for concept, length in zip(SAMPLE.concept.tolist(), SAMPLE.lengths.tolist(), strict=True):
+        name = SAMPLE.names[concept]
+        sizes[name] = sizes.get(name, 0) + length
+    most = SAMPLE.connections / LAYOUT.shards / 8
+    parts = {cut.word: cut.parts for cut in cuts}
+    assert 3 < len(parts) < len(sizes)
+    for word, size in sizes.items():
+        assert size / parts.get(word, 1) <= most
+        assert word not in parts or size / parts[word] > most / 2
+
+
+def test_shards_are_more_even_with_the_cuts() -> None:
+    before, after = (spread(SAMPLE, LAYOUT, cuts) for cuts in ((), cuts_for(SAMPLE, LAYOUT)))
+    assert before.largest > 3
+    assert after.largest < 1.5
+    assert before.parts == 0 < after.parts
+
+
+def test_columns_are_only_cut_further() -> None:
+    cuts = cuts_for(SAMPLE, LAYOUT)
+    assert cuts_for(SAMPLE, LAYOUT, cuts) == ()
+    further = cuts_for(SAMPLE, LAYOUT.with_shards(32), cuts)
+    known = {cut.word: cut.parts for cut in cuts}
+    assert all(cut.parts > known.get(cut.word, 1) for cut in further)
+    assert {*known} <= {cut.word for cut in further}
+
+
+def test_blocks_leave_less_to_cut() -> None:
+    in_blocks = cuts_for(SAMPLE, Layout(shards=16, blocks=16))
+    assert sum(cut.parts for cut in in_blocks) < sum(cut.parts for cut in cuts_for(SAMPLE, LAYOUT))
+
+
+def test_the_largest_columns_are_cut_where_not_all_can_be() -> None:
+    wide = Layout(shards=1 << 16)
+    cuts = cuts_for(SAMPLE, wide)
+    assert max(cut.parts for cut in cuts) == MOST_PARTS
+    assert sum(cut.parts for cut in cuts) <= MOST_ALL
+    assert "noun1" in {cut.word for cut in cuts if cut.parts == MOST_PARTS}
