@@ -45,6 +45,12 @@ Newcomers = Annotated[
 Reshard = Annotated[
     bool, typer.Option("--reshard", help="The founder adds replicas and doubles shards, twice.")
 ]
+Cut = Annotated[
+    int,
+    typer.Option(
+        "--cut", metavar="PARTS", min=0, max=64, help="Parts of the largest columns; 0: whole."
+    ),
+]
 
 
 def _seeds(text: str) -> list[int]:
@@ -86,6 +92,7 @@ def sim(
     hostile: Hostile = 0,
     newcomers: Newcomers = False,
     reshard: Reshard = False,
+    cut: Cut = 0,
     profile: Annotated[Profile, typer.Option(help="What the swarm learns.")] = Profile.WORDS,
     workers: Annotated[int, typer.Option(min=0, help="Processes; 0: one per core.")] = 0,
     trace: Annotated[bool, typer.Option("--trace", help="Print every event, a line each.")] = False,
@@ -114,11 +121,15 @@ def sim(
         )
     if newcomers and minutes < _NEWCOMERS_MINUTES:
         raise typer.BadParameter("newcomers join in the second minute: give --minutes 2 or more")
+    if cut & (cut - 1) or cut == 1:
+        raise typer.BadParameter("--cut must be a power of two, such as 4")
     if math.isnan(minutes):
         raise typer.BadParameter("--minutes must be a number")
     if trace and len(wanted) > 1:
         raise typer.BadParameter("--trace is for a single history: name it with --seed")
-    size = Size(storages, clients, computes, minutes, chunks, hostile, newcomers, profile, reshard)
+    size = Size(
+        storages, clients, computes, minutes, chunks, hostile, newcomers, profile, reshard, cut
+    )
     _run(wanted, size, workers or os.cpu_count() or 1, trace, keep_going, json_output)
 
 

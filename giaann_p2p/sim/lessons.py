@@ -19,6 +19,7 @@ from giaann_p2p.model.subwords.spec import subword_spec
 from giaann_p2p.model.subwords.tags import PartOfSpeech
 from giaann_p2p.model.subwords.tokens import Token
 from giaann_p2p.store.codec.parcel import encode
+from giaann_p2p.store.cut_columns import Cut
 from giaann_p2p.store.layout import Layout, Shards
 from giaann_p2p.store.seal import Tree, made
 
@@ -31,6 +32,7 @@ _FIRST_NOUN, _FIRST_OTHER = 1000, 2000
 _SENTENCES, _TOKENS = 4, 7
 
 
+_FIRST_LESSONS, _LARGE = 20, 6
 _MOST_PARCELS = 4096
 _MOST_ROWS = 256
 
@@ -46,7 +48,8 @@ class Lessons:
 
     def __init__(self, layout: Layout, profile: str = "words") -> None:
         self.layout, self.spec, self._profile = layout, SPECS[profile], profile
-        self._delta = _words_delta if profile == "words" else _subwords_delta
+        self._plain = _DELTAS[profile]
+        self._deltas: dict[int, Delta] = {}
         self._parcels: dict[tuple[int, bytes], bytes] = {}
         self._shards: dict[int, Ints] = {}
         self._trees: dict[int, Tree] = {}
@@ -59,8 +62,16 @@ class Lessons:
         return lessons_of(layout, self._profile)
 
     def delta(self, chunk: int) -> Delta:
-        """Return a chunk's delta."""
-        return self._delta(chunk)
+        """Return a chunk's delta.
+
+        Of a layout with cut columns, only every second chunk is cut, as if some were learned before
+        the columns were cut.
+        """
+        if not self.layout.columns or chunk % 2:
+            return self._plain(chunk)
+        if chunk not in self._deltas:
+            self._deltas[chunk] = self.layout.columns.cut(self._plain(chunk))
+        return self._deltas[chunk]
 
     def parcel(self, chunk: int, shards: Shards) -> bytes:
         """Return a chunk's rows for some shards, encoded as a parcel."""
@@ -71,19 +82,19 @@ class Lessons:
         if key not in self._parcels:
             if len(self._parcels) == _MOST_PARCELS:
                 self._parcels.clear()
-            self._parcels[key] = encode(self._delta(chunk).only(rows) if rows.any() else EMPTY)
+            self._parcels[key] = encode(self.delta(chunk).only(rows) if rows.any() else EMPTY)
         return self._parcels[key]
 
     def tree(self, chunk: int) -> Tree:
         """Return the hash tree of a chunk's delta."""
         if chunk not in self._trees:
-            self._trees[chunk] = made(self._delta(chunk), self.layout)
+            self._trees[chunk] = made(self.delta(chunk), self.layout)
         return self._trees[chunk]
 
     def part(self, chunk: int, shard: int) -> Delta:
         """Return a chunk's rows for one shard."""
         if (chunk, 0) not in self._parts:
-            parts = self._delta(chunk).cut(self._homes(chunk))
+            parts = self.delta(chunk).cut(self._homes(chunk))
             for number in range(self.layout.shards):
                 self._parts[chunk, number] = parts.get(number, EMPTY)
         return self._parts[chunk, shard]
@@ -91,7 +102,7 @@ class Lessons:
     def _homes(self, chunk: int) -> Ints:
         """Return the shard of each of a chunk's neurons."""
         if chunk not in self._shards:
-            delta = self._delta(chunk)
+            delta = self.delta(chunk)
             homes = self.layout.shards_of(delta.concept, delta.feature)
             self._shards[chunk] = homes.astype(np.int64)
         return self._shards[chunk]
@@ -117,9 +128,9 @@ class Lessons:
         return self._digests[key]
 
     def neurons(self, chunk: int) -> list[Neuron]:
-        """Return the neurons that occur in a chunk."""
-        delta = self._delta(chunk)
-        rows = np.flatnonzero(delta.count)
+        """Return the neurons that have rows in a chunk."""
+        delta = self.delta(chunk)
+        rows = np.flatnonzero((delta.count > 0) | (delta.lengths > 0))
         return list(map(Neuron, delta.concept[rows].tolist(), delta.feature[rows].tolist()))
 
 
@@ -140,6 +151,19 @@ def _subwords_delta(chunk: int) -> Delta:
     for _ in range(_SENTENCES):
         builder.add([_token(_word(rng, i)) for i in range(rng.randrange(3, _TOKENS))])
     return learn_tokens(builder.build(), SPECS["subwords"])
+
+
+_DELTAS = {"words": _words_delta, "subwords": _subwords_delta}
+
+
+def large_columns(profile: str, parts: int) -> tuple[Cut, ...]:
+    """Return cuts of the columns that are largest in the first lessons; none into 0 parts."""
+    if not parts:
+        return ()
+    delta = total([_DELTAS[profile](chunk) for chunk in range(_FIRST_LESSONS)])
+    concept, at = np.unique(delta.concept, return_inverse=True)
+    largest = np.argsort(-np.bincount(at, delta.lengths), kind="stable")[:_LARGE]
+    return tuple(Cut(delta.names[word], parts) for word in concept[largest].tolist())
 
 
 def _token(word: Word) -> Token:

@@ -53,17 +53,19 @@ def run(
     newcomers: bool = False,
     reshard: bool = False,
     profile: str = "words",
+    cut: int = 0,
 ) -> Outcome:
     """Run one history; in a calm one, hostile peers are the only fault.
 
     With `newcomers`, some peers join and vanish; the newcomers of an odd seed stay until they have
     standing. With `reshard`, the founder raises the numbers of replicas and shards twice, and the
-    rows that clients accept are watched as in a history with hostile peers.
+    rows that clients accept are watched as in a history with hostile peers. With `cut`, some
+    columns are cut into so many parts.
     """
     if hostile:
-        swarm = cast.founded(seed, hostile, everything, profile)
+        swarm = cast.founded(seed, hostile, everything, profile, cut)
     else:
-        swarm = Swarm(seed, everything, rules=Rules(profile=profile))
+        swarm = Swarm(seed, everything, rules=Rules(profile=profile, cut=cut))
         if reshard:
             swarm.promises = Watch(swarm)
     habit = Habit(_READ_EVERY, cast.BEGINS, cast.VERIFY) if hostile else Habit()

@@ -43,6 +43,8 @@ class Size(NamedTuple):
     """The profile of the model."""
     reshard: bool = False
     """Whether the founder raises the numbers of replicas and shards; see `resharding`."""
+    cut: int = 0
+    """The number of parts into which some columns are cut; 0: none."""
 
 
 class Played(NamedTuple):
@@ -123,6 +125,7 @@ def _play(size: Size, everything: bool, seed: int) -> Played:
         newcomers=size.newcomers,
         profile=size.profile,
         reshard=size.reshard,
+        cut=size.cut,
     )
     return Played(outcome, time.perf_counter() - begun)
 

@@ -14,7 +14,7 @@ import msgspec
 from giaann_p2p.model.traits import traits_of
 from giaann_p2p.net.clock import Clock
 from giaann_p2p.sim.holder import Holder
-from giaann_p2p.sim.lessons import lessons_of
+from giaann_p2p.sim.lessons import large_columns, lessons_of
 from giaann_p2p.sim.network import Network
 from giaann_p2p.sim.node import RECORD, Node
 from giaann_p2p.sim.notary import Notaries
@@ -48,6 +48,8 @@ class Rules(msgspec.Struct, frozen=True):
     quorum: int = 2
     redundancy: int = 1
     profile: str = "words"
+    cut: int = 0
+    """The number of parts of some columns; 0: none is cut."""
 
 
 class World:
@@ -70,7 +72,11 @@ class World:
         self.clock, self.trace = Clock(), Trace(everything)
         self.network = Network(self.clock, random.Random(f"{seed} network"))
         self.rules, self.settings = rules, settings
-        layout = Layout(shards=rules.shards, blocks=traits_of(rules.profile).blocks)
+        layout = Layout(
+            shards=rules.shards,
+            blocks=traits_of(rules.profile).blocks,
+            cuts=large_columns(rules.profile, rules.cut),
+        )
         self.lessons = lessons_of(layout, rules.profile)
         """The lessons for the layout of the newest edition; other layouts have theirs, too."""
         self.founder = founder = Identity.from_seed(random.Random(f"{seed} founder").randbytes(32))

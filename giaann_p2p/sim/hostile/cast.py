@@ -40,11 +40,13 @@ SHIRKING = (
 FORGERIES = frozenset(Forgery)
 
 
-def founded(seed: int, hostile: int, everything: bool = False, profile: str = "words") -> Swarm:
+def founded(
+    seed: int, hostile: int, everything: bool = False, profile: str = "words", cut: int = 0
+) -> Swarm:
     """Return a new swarm of members that is ready for this many hostile peers."""
     liars = sum(_kind(number) is _liar for number in range(hostile))
     replicas = min(3 + 2 * liars, MOST_REPLICAS)
-    rules = Rules(replicas=replicas, quorum=2 + liars, redundancy=2, profile=profile)
+    rules = Rules(replicas=replicas, quorum=2 + liars, redundancy=2, profile=profile, cut=cut)
     swarm = Swarm(seed, everything, rules=rules, admission="token")
     swarm.promises = Watch(swarm)
     return swarm
