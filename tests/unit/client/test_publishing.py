@@ -42,7 +42,7 @@ FOUNDER = identity(1)
 def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Cut a brain into chunks that are far smaller than what owners take."""
     few = Limits(SPEC.branches, SPEC.segments, 40, 30)
-    monkeypatch.setattr(publishing, "of_push", lambda spec, layout: few)
+    monkeypatch.setattr(publishing, "of_push", lambda *_: few)
 
 
 def brain(layout: Layout = LAYOUT) -> Store:
