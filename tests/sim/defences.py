@@ -6,7 +6,7 @@ An attack is a small swarm with one hostile peer, or a few; it tells how often i
 import random
 from collections import Counter
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import pytest
 from msgspec.structs import replace
@@ -44,6 +44,7 @@ from giaann_p2p.swarm.wire.voucher import Notary
 
 Patch = Callable[[pytest.MonkeyPatch], None]
 Make = Callable[[Swarm], Hostile]
+Counts = TypeVar("Counts", int, list[int])
 Came = Callable[[Swarm, Watch], int]
 
 BEGINS = 15.0
@@ -60,14 +61,14 @@ class Defence(NamedTuple):
 
 
 def attack(
-    came: Came,
+    came: Callable[[Swarm, Watch], Counts],
     *make: Make,
     seconds: float = 20.0,
     reads: bool = False,
     redundancy: int = 1,
     settings: Settings = SETTINGS,
     seed: int = 7,
-) -> int:
+) -> Counts:
     """Let hostile peers do what they do for a while, and count what came through."""
     rules = Rules(shards=8, redundancy=redundancy)
     swarm = Swarm(seed, settings=settings, rules=rules, admission="token")
@@ -86,6 +87,11 @@ def attack(
 def count(what: str) -> Came:
     """Count what the watch counted."""
     return lambda swarm, watch: sum(n for name, n in watch.counts.items() if name.startswith(what))
+
+
+def each(*came: Came) -> Callable[[Swarm, Watch], list[int]]:
+    """Count several things in one history, since each history takes seconds."""
+    return lambda swarm, watch: [one(swarm, watch) for one in came]
 
 
 def liar(*lies: Lie) -> Make:
@@ -176,9 +182,9 @@ def misled() -> int:
     def unseen(swarm: Swarm, watch: Watch) -> int:
         return int(not any(trainer.liars for trainer in swarm.trainers))
 
-    seeds, ordered = range(7, 11), count("false results ordered")
-    believed = sum(attack(ordered, at_once, seconds=100.0, seed=seed) for seed in seeds)
-    never = sum(attack(unseen, at_once, seconds=100.0, seed=seed) for seed in seeds)
+    seeds, counted = range(7, 11), each(count("false results ordered"), unseen)
+    found = [attack(counted, at_once, seconds=100.0, seed=seed) for seed in seeds]
+    believed, never = map(sum, zip(*found, strict=True))
     return max(0, believed - 2 * len(seeds)) + never
 
 
@@ -226,7 +232,7 @@ def poisoned(strangers: int = 2, seconds: float = 20.0) -> int:
     return max(0, int(taken)) + sum(not trainer.done for trainer in swarm.trainers)
 
 
-def boasted(came: Came) -> int:
+def boasted(came: Callable[[Swarm, Watch], Counts]) -> Counts:
     """Count what comes of one of two compute peers that says it is done, and brings nothing."""
     return attack(came, at_work(Shirking.BOASTS), seconds=150.0)
 

@@ -180,6 +180,9 @@ def test_a_check_spells_out_few_problems(scenario: Scenario) -> None:
 def test_what_cannot_be_done_is_told(scenario: Scenario, line: str, why: str) -> None:
     with pytest.raises(UsageError, match=why):
         scenario.do(line)
+
+
+def test_what_cannot_be_done_is_told_with_its_line() -> None:
     with pytest.raises(UsageError, match=r"^tale:2: 'crash peer8': there is no peer8$"):
         play("storages 1\ncrash peer8\n", name="tale")
 
