@@ -14,6 +14,8 @@ from giaann_p2p.store.layout import Layout
 _MOST_OF_SHARD = 1 / 8
 """The largest part of a column, as a share of a shard's mean. Then shards of many parts differ by
 little, although where each part lies is chance."""
+_COARSER = 2**0.5
+"""By how much larger parts may be, each time that there are too many."""
 _DIGITS = 9
 """A number of so many digits is no number of parts."""
 
@@ -43,22 +45,23 @@ def named_cuts(text: str) -> tuple[Cut, ...]:
 def cuts_for(sample: Delta, layout: Layout, before: Sequence[Cut] = ()) -> tuple[Cut, ...]:
     """Return the columns to cut so that no part is large beside a shard, judging by a sample.
 
-    `before`: the cuts in force; a column is only cut into more parts. If columns would have too
-    many parts together, the largest are cut.
+    `before`: the cuts in force; a column is only cut into more parts. If that would be too many
+    columns or parts, all are cut more coarsely, because a large column that is left whole does more
+    harm than parts that are all somewhat larger.
     """
     concept, heaviest = _blocks(sample, layout)
-    most = sample.connections / layout.shards * _MOST_OF_SHARD
+    words = [sample.names[one] for one in concept.tolist()]
     known = {cut.word: cut.parts for cut in before}
-    chosen, room = list[Cut](), MOST_ALL - sum(known.values())
-    for at in np.argsort(-heaviest, kind="stable").tolist():
-        word = sample.names[int(concept[at])]
-        parts = min(MOST_PARTS, 1 << max(0, int(np.ceil(np.log2(heaviest[at] / most)))))
-        if parts > known.get(word, 1):
-            room -= parts - known.get(word, 0)
-            if room < 0 or len({*known, *(cut.word for cut in chosen), word}) > MOST_CUT:
-                break
-            chosen.append(Cut(word, parts))
-    return checked(chosen)
+    has = np.array([known.get(word, 1) for word in words], np.int64)
+    most = sample.connections / layout.shards * _MOST_OF_SHARD
+    while True:
+        needed = 1 << np.ceil(np.log2(np.maximum(heaviest / most, 1))).astype(np.int64)
+        parts = np.maximum(has, np.minimum(needed, MOST_PARTS))
+        chosen = [Cut(words[at], int(parts[at])) for at in np.flatnonzero(parts > has)]
+        after = known | {cut.word: cut.parts for cut in chosen}
+        if len(after) <= MOST_CUT and sum(after.values()) <= MOST_ALL:
+            return checked(chosen)
+        most *= _COARSER
 
 
 def spread(sample: Delta, layout: Layout, cuts: Sequence[Cut]) -> Spread:

@@ -9,12 +9,17 @@ import numpy as np
 import pytest
 import torch
 
+from giaann_p2p.model.delta import total
+from giaann_p2p.model.rows import Name
+from giaann_p2p.store.cut_columns import cut_columns
+from giaann_p2p.store.layout import Layout
 from giaann_p2p.swarm.members.placement import Placement
 from giaann_p2p.swarm.wire.manifest import Rules
 from giaann_p2p.swarm.wire.message import Message
 from giaann_p2p.swarm.wire.messages import Compared, Refusal, decode, encode
 from giaann_p2p.swarm.wire.record import read as read_record
-from tests.benchmarks.scale import anti_entropy, directory, repair, swarms, training
+from tests.benchmarks.scale import anti_entropy, columns, cuts, directory, repair, swarms, training
+from tests.benchmarks.scale.lessons import learned
 from tests.benchmarks.scale.page import MEASURED, PAGE, TABLES
 from tests.benchmarks.scale.tables import Table, number, read, replaced, size
 
@@ -143,3 +148,25 @@ def test_a_chunk_that_is_not_committed_is_an_error(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(training, "_answer", lambda question: Refusal("no"))
     with pytest.raises(AssertionError, match="not committed"):
         training.pushed.__wrapped__(100, 64)
+
+
+def test_what_is_behind_some_chunks_and_these_are_the_whole() -> None:
+    both = total([learned(2), learned(3, 2)])
+    assert both.neurons == learned(5).neurons
+    assert np.array_equal(both.strength, learned(5).strength)
+
+
+def test_a_reader_asks_one_peer_for_a_row_and_several_for_parts() -> None:
+    columns_cut = cut_columns(cuts.chosen(256, 256))
+    most = max(columns_cut.cuts, key=lambda cut: cut.parts)
+    parts = columns_cut.parts(Name(most.word, None).neuron)
+    homes = {Layout(shards=256, blocks=256).shard_of(*part) for part in parts}
+    assert cuts.asked_for(parts[:1], 100, 256, 256) == 1
+    assert 1 < cuts.asked_for(parts, 100, 256, 256) <= len(homes) <= len(parts)
+
+
+def test_the_longest_row_of_the_largest_column_is_cut() -> None:
+    whole, some, more = columns.largest(), columns.in_parts(16), columns.in_parts(64)
+    assert whole.shards[256] < some.shards < more.shards
+    assert whole.fullest[256] > some.fullest > more.fullest
+    assert 1 < some.asked <= 16 < more.asked <= 64

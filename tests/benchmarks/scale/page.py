@@ -6,6 +6,7 @@ from pathlib import Path
 from tests.benchmarks.scale import (
     anti_entropy,
     columns,
+    cuts,
     directory,
     measured,
     prediction,
@@ -30,6 +31,10 @@ TABLES = [
     _by_peers("shards", shards.held),
     _by_peers("sizes", shards.sizes),
     Table("skew", tuple(f"N = {n:,}" for n in SHARDS), lambda at: shards.skew(SHARDS[at])),
+    Table("cuts", tuple(f"N = {n:,}" for n in SHARDS), lambda at: cuts.evenness(SHARDS[at])),
+    Table(
+        "reads", tuple(f"{n:,} peers" for n in cuts.PEERS), lambda at: cuts.reads(cuts.PEERS[at])
+    ),
     Table("columns", tuple(columns.COLUMNS), columns.column),
     _by_peers("moves", shards.moved),
     _by_peers("repair", repair.done),

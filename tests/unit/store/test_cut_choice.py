@@ -6,6 +6,7 @@ import pytest
 from giaann_p2p.errors import SpecError, UsageError
 from giaann_p2p.model.delta import Delta, total
 from giaann_p2p.model.learn import learn
+from giaann_p2p.store import cut_choice
 from giaann_p2p.store.cut_choice import cuts_for, named_cuts, spread
 from giaann_p2p.store.cut_columns import MARK, MOST_ALL, MOST_PARTS, Cut
 from giaann_p2p.store.layout import Layout
@@ -91,6 +92,41 @@ def test_columns_are_only_cut_further() -> None:
 def test_blocks_leave_less_to_cut() -> None:
     in_blocks = cuts_for(SAMPLE, Layout(shards=16, blocks=16))
     assert sum(cut.parts for cut in in_blocks) < sum(cut.parts for cut in cuts_for(SAMPLE, LAYOUT))
+
+
+def test_all_are_cut_more_coarsely_where_there_would_be_too_many_parts(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    finely, whole = cuts_for(SAMPLE, LAYOUT), spread(SAMPLE, LAYOUT, ())
+    parts = sum(cut.parts for cut in finely)
+    monkeypatch.setattr(cut_choice, "MOST_ALL", parts // 2)
+    coarsely = cuts_for(SAMPLE, LAYOUT)
+    finest = {cut.word: cut.parts for cut in finely}
+    assert parts / 8 < sum(cut.parts for cut in coarsely) <= parts / 2
+    assert all(cut.parts < finest[cut.word] for cut in coarsely)
+    assert spread(SAMPLE, LAYOUT, coarsely).largest < whole.largest / 2
+
+
+def test_the_largest_columns_are_cut_where_there_would_be_too_many(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    finely = sorted(cuts_for(SAMPLE, LAYOUT), key=lambda cut: -cut.parts)
+    monkeypatch.setattr(cut_choice, "MOST_CUT", 4)
+    coarsely = {cut.word: cut.parts for cut in cuts_for(SAMPLE, LAYOUT)}
+    assert 2 <= len(coarsely) <= 4 < len(finely)
+    least = min(cut.parts for cut in finely if cut.word in coarsely)
+    assert all(cut.parts <= least for cut in finely if cut.word not in coarsely)
+
+
+def test_what_was_cut_before_counts_towards_the_most(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = [Cut("elsewhere", 64), Cut("noun1", 2)]
+    monkeypatch.setattr(cut_choice, "MOST_ALL", 64 + 20)
+    monkeypatch.setattr(cut_choice, "MOST_CUT", 4)
+    cuts = cuts_for(SAMPLE, LAYOUT, before)
+    after = {cut.word: cut.parts for cut in [*before, *cuts]}
+    assert "noun1" in {cut.word for cut in cuts}
+    assert 64 < sum(after.values()) <= 64 + 20
+    assert len(after) <= 4
 
 
 def test_the_largest_columns_are_cut_where_not_all_can_be() -> None:
