@@ -137,12 +137,12 @@ def _cut(layout: Layout, options: BootstrapOptions, spec: ModelSpec) -> Layout:
     if options.cut_like:
         from giaann_p2p.solo.sample import sampled  # slow to import, and rarely needed
 
-        _LOG.info("learning the beginning of %s, to see which columns are large", options.cut_like)
+        _LOG.info("learning a part of %s, to see which columns are large", options.cut_like)
         sample = sampled(Path(options.cut_like), spec)
         cuts = cuts_for(sample, layout)
         before, after = spread(sample, layout, ()), spread(sample, layout, cuts)
         _LOG.info(
-            "cutting %d columns into %d parts: in this text, the largest shard then has %.1f times"
+            "cutting %d columns into %d parts: in this sample, the largest shard then has %.1f times"
             " the mean, and %.1f times otherwise",
             len(cuts),
             after.parts,

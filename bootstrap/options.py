@@ -66,7 +66,7 @@ class BootstrapOptions(Options, frozen=True, kw_only=True, forbid_unknown_fields
         str,
         told(
             "Choose the columns to divide in this way by a text like those that will be learned; "
-            "its first 16,384 sentences are enough.",
+            "16,384 of its sentences are learned for that.",
             "FILE",
         ),
     ] = ""

@@ -232,7 +232,7 @@ def _chosen(giver: "TokenIssuer", shards: int, text: Path) -> "tuple[Cut, ...]":
 
     rules = giver.editions.rules
     layout = rules.layout.with_shards(max(shards, rules.shards))
-    remark(f"learning the beginning of {text}, to see which columns are large")
+    remark(f"learning a part of {text}, to see which columns are large")
     cuts = cuts_for(sampled(text, giver.manifest.spec), layout, rules.columns.cuts)
     if not cuts:
         raise UsageError(f"by {text}, no column is large enough to be cut further")

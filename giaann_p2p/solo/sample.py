@@ -1,7 +1,6 @@
-"""Learns the beginning of a text, to see how it is spread over columns."""
+"""Learns a part of a text, to see how it is spread over columns."""
 
-from collections.abc import Callable
-from itertools import islice
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from giaann_p2p.errors import TextError
@@ -9,25 +8,36 @@ from giaann_p2p.model.delta import Delta, total
 from giaann_p2p.model.parse import chunks
 from giaann_p2p.model.profiles import profile_of
 from giaann_p2p.model.spec import ModelSpec
-from giaann_p2p.solo.corpus import opened
+from giaann_p2p.model.text import Sentence
+from giaann_p2p.solo.corpus import Corpus, opened
 
 MOST_CHUNKS = 256
 """The most chunks of a sample, of 64 sentences each."""
 
 
 def sampled(path: Path, spec: ModelSpec, progress: Callable[[int], None] = lambda _: None) -> Delta:
-    """Return what the first chunks of a text add; TextError if that is nothing.
+    """Return what some chunks of a text add, at equal distances; TextError if that is nothing.
 
+    The beginning alone would decide badly, because a text does not keep to its first subjects.
     `progress` is called with the number of chunks that were learned.
     """
     profile, found = profile_of(spec), list[Delta]()
     profile.warm_up()
     with opened(path) as corpus:
         texts = profile.texts(corpus.blocks(), corpus.name)
-        for learned in profile.learned(islice(chunks(texts), MOST_CHUNKS), 1):
+        for learned in profile.learned(_some(chunks(texts), corpus), 1):
             found.append(learned.delta)
             progress(len(found))
     whole = total(found)
     if not whole.connections:
         raise TextError(f"{path}: there is nothing to learn in it, so it shows no large columns")
     return whole
+
+
+def _some(of: Iterator[list[Sentence]], corpus: Corpus) -> Iterator[list[Sentence]]:
+    """Yield chunks as the share of the text that was read grows, in step with it."""
+    taken = 0
+    for chunk in of:
+        if taken < corpus.share * MOST_CHUNKS:
+            taken += 1
+            yield chunk
