@@ -4,7 +4,7 @@ import random
 from functools import partial
 from typing import NamedTuple
 
-from giaann_p2p.model.rows import Neuron, Question, Row
+from giaann_p2p.model.rows import Answer, Neuron, Question, Row
 from giaann_p2p.sim.visitor import Visitor
 from giaann_p2p.sim.world import World
 from giaann_p2p.store.codec.parcel import Limits
@@ -126,7 +126,9 @@ class Client(Visitor):
         chunk = self.rng.choice(self.chunks)
         known = self.world.lessons.neurons(chunk)
         some = self.rng.sample(known, min(4, len(known)))
-        number, acts = self._reader.read(Question(some), self.now, self._known)
+        columns = self.world.columns
+        asked, held = columns.asked(some), columns.known(self._known)
+        number, acts = self._reader.read(Question(asked), self.now, held)
         self._reads[number] = some, self.clock.now
         self._do(acts)
 
@@ -142,11 +144,20 @@ class Client(Visitor):
                 self.unanswered += act.rows is None
                 neurons, asked = self._reads.pop(act.number)
                 if act.rows is not None:
-                    self._known |= {row.neuron: row for row in act.rows if row is not None}
-                    self.world.promises.accepted(self, neurons, act.rows, asked)
+                    self._accept(neurons, act.rows, asked)
             else:
                 self.say(f"avoids a peer that lied about shard {act.shard}")
                 self.world.promises.avoided(act.peer)
+
+    def _accept(self, neurons: list[Neuron], answer: Answer, asked: float) -> None:
+        """Join the rows of parts, as a reader does; all are checked."""
+        columns, promises = self.world.columns, self.world.promises
+        promises.accepted(self, columns.asked(neurons), answer, asked)
+        rows = columns.joined(neurons, answer)
+        self._known |= {row.neuron: row for row in rows if row is not None}
+        for neuron, row in zip(neurons, rows, strict=True):
+            if len(parts := columns.parts(neuron)) > 1:
+                promises.joined(parts, row, asked)
 
     def _on_answer(self, call: Call, answer: Message | None) -> None:
         if isinstance(call.message, Read | ReadSlice):

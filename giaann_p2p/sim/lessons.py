@@ -9,6 +9,7 @@ import numpy as np
 from giaann_p2p.model.columns import Word
 from giaann_p2p.model.delta import EMPTY, Delta, total
 from giaann_p2p.model.digest import digest
+from giaann_p2p.model.ids import word_id
 from giaann_p2p.model.learn import learn
 from giaann_p2p.model.rows import DeltaRows, Neuron
 from giaann_p2p.model.sequence import Ints, SequenceBuilder
@@ -38,18 +39,21 @@ _MOST_ROWS = 256
 
 
 @cache
-def lessons_of(layout: Layout, profile: str = "words") -> "Lessons":
+def lessons_of(layout: Layout, profile: str = "words", late: bool = False) -> "Lessons":
     """Return the lessons for a layout; all histories of a process share them."""
-    return Lessons(layout, profile)
+    return Lessons(layout, profile, late)
 
 
 class Lessons:
     """Numbered chunks and their learned results, the same in every simulation."""
 
-    def __init__(self, layout: Layout, profile: str = "words") -> None:
+    def __init__(self, layout: Layout, profile: str = "words", late: bool = False) -> None:
+        """`late`: only every second chunk is cut, as if columns had been cut meanwhile."""
+        self.late = late
         self.layout, self.spec, self._profile = layout, SPECS[profile], profile
         self._plain = _DELTAS[profile]
         self._deltas: dict[int, Delta] = {}
+        self._uncut: dict[frozenset[int], DeltaRows] = {}
         self._parcels: dict[tuple[int, bytes], bytes] = {}
         self._shards: dict[int, Ints] = {}
         self._trees: dict[int, Tree] = {}
@@ -59,15 +63,11 @@ class Lessons:
 
     def of(self, layout: Layout) -> "Lessons":
         """Return the same lessons for a layout with another number of shards."""
-        return lessons_of(layout, self._profile)
+        return lessons_of(layout, self._profile, self.late)
 
     def delta(self, chunk: int) -> Delta:
-        """Return a chunk's delta.
-
-        Of a layout with cut columns, only every second chunk is cut, as if some were learned before
-        the columns were cut.
-        """
-        if not self.layout.columns or chunk % 2:
+        """Return a chunk's delta."""
+        if not self.layout.columns or (self.late and chunk % 2):
             return self._plain(chunk)
         if chunk not in self._deltas:
             self._deltas[chunk] = self.layout.columns.cut(self._plain(chunk))
@@ -120,6 +120,20 @@ class Lessons:
             self._rows[key] = DeltaRows(self.content(shard, chunks))
         return self._rows[key]
 
+    def uncut(self, chunks: frozenset[int]) -> DeltaRows:
+        """Return what the given chunks say of the columns that are cut, as if none was."""
+        if chunks not in self._uncut:
+            if len(self._uncut) == _MOST_ROWS:
+                self._uncut.clear()
+            some = total([EMPTY, *map(self._of_cut_columns, sorted(chunks))])
+            self._uncut[chunks] = DeltaRows(some)
+        return self._uncut[chunks]
+
+    def _of_cut_columns(self, chunk: int) -> Delta:
+        delta = self._plain(chunk)
+        words = [word_id(cut.word) for cut in self.layout.cuts or ()]
+        return delta.only(np.isin(delta.concept, np.array(words, np.uint64)))
+
     def digest(self, shard: int, chunks: frozenset[int]) -> int:
         """Return the digest of a shard that has applied the given chunks."""
         key = shard, chunks
@@ -128,9 +142,9 @@ class Lessons:
         return self._digests[key]
 
     def neurons(self, chunk: int) -> list[Neuron]:
-        """Return the neurons that have rows in a chunk."""
-        delta = self.delta(chunk)
-        rows = np.flatnonzero((delta.count > 0) | (delta.lengths > 0))
+        """Return the neurons that occur in a chunk."""
+        delta = self._plain(chunk)
+        rows = np.flatnonzero(delta.count)
         return list(map(Neuron, delta.concept[rows].tolist(), delta.feature[rows].tolist()))
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from giaann_p2p.model.rows import Answer, Neuron, Question, Row, Rows
 from giaann_p2p.sim.holder import Holder
+from giaann_p2p.sim.joined_rows import JoinedRows
 from giaann_p2p.sim.lessons import Lessons
 from giaann_p2p.sim.node import Node
 from giaann_p2p.store.applied import Applied
@@ -33,6 +34,7 @@ class Promises:
         """The number of ready replicas that each shard must have in the end."""
         self._acked: dict[tuple[Chunk, int], set[Holder]] = {}
         self._durable: dict[Holder, dict[int, set[Chunk]]] = {}
+        self._joined = JoinedRows()
         self.committed: set[Chunk] = set()
         self.may_lose_all_owners = False
         """Whether all peers of standing that acknowledged a chunk may be lost in this history."""
@@ -216,6 +218,11 @@ class Promises:
     def accepted(self, client: Node, neurons: list[Neuron], rows: Answer, asked: float) -> None:
         """Do nothing when a client accepts the rows that it requested: `served` checks them."""
 
+    def joined(self, parts: list[Neuron], row: Row | None, asked: float) -> None:
+        """Check a row that a client has joined from those of some parts, part 0 first."""
+        if (fault := self._joined.fault(self._lessons, parts, row, asked)) is not None:
+            self.broken(fault)
+
     def avoided(self, peer: Peer) -> None:
         """Do nothing when a client avoids a peer that lied: `accepted` checks the lie's effect."""
 
@@ -238,7 +245,10 @@ class Promises:
         for neuron in asked:
             by_shard.setdefault(self._lessons.layout.shard_of(*neuron), []).append(neuron)
         for shard, neurons in by_shard.items():
-            whole = self._lessons.rows(shard, numbers(peer.chunks(shard)))
+            chunks = numbers(peer.chunks(shard))
+            if self._lessons.layout.columns:
+                self._joined.served(neurons, chunks, peer.clock.now)
+            whole = self._lessons.rows(shard, chunks)
             question = Question(neurons)
             pairs = zip(answer.read(question), whole.read(question), strict=True)
             if any(content_of(told) != content_of(held) for told, held in pairs):

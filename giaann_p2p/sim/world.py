@@ -20,6 +20,7 @@ from giaann_p2p.sim.node import RECORD, Node
 from giaann_p2p.sim.notary import Notaries
 from giaann_p2p.sim.promises import Promises
 from giaann_p2p.sim.trace import Trace
+from giaann_p2p.store.cut_columns import CutColumns, cut_columns, read_columns
 from giaann_p2p.store.layout import Layout
 from giaann_p2p.store.undisturbed import undisturbed
 from giaann_p2p.swarm.members.peers_view import PeersView
@@ -49,7 +50,8 @@ class Rules(msgspec.Struct, frozen=True):
     redundancy: int = 1
     profile: str = "words"
     cut: int = 0
-    """The number of parts of some columns; 0: none is cut."""
+    """The number of parts of some columns; 0: none is cut. In odd seeds they are cut late, so that
+    a part of what was learned is in part 0 alone."""
 
 
 class World:
@@ -77,7 +79,7 @@ class World:
             blocks=traits_of(rules.profile).blocks,
             cuts=large_columns(rules.profile, rules.cut),
         )
-        self.lessons = lessons_of(layout, rules.profile)
+        self.lessons = lessons_of(layout, rules.profile, late=bool(rules.cut and seed % 2))
         """The lessons for the layout of the newest edition; other layouts have theirs, too."""
         self.founder = founder = Identity.from_seed(random.Random(f"{seed} founder").randbytes(32))
         self.manifest = Manifest.founded(
@@ -114,6 +116,12 @@ class World:
     def nodes(self) -> list[Node]:
         """All simulated processes, hostile ones included."""
         return [*chain(*self._honest), *self.hostiles]
+
+    @property
+    def columns(self) -> CutColumns:
+        """The cut columns, as readers have to know them."""
+        columns = self.editions.rules.columns
+        return read_columns((cut_columns(()), columns)) if self.lessons.late else columns
 
     def run_until(self, end: float) -> None:
         """Run the swarm up to a virtual time; Ctrl-C takes effect between two steps of 5 s.

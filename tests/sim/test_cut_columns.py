@@ -4,7 +4,7 @@ GIAANN_SEEDS=300 plays a tenth as many of these histories in each way; by defaul
 """
 
 import os
-from collections.abc import Callable
+import random
 from typing import Any
 
 import pytest
@@ -12,19 +12,24 @@ import pytest
 from giaann_p2p.model.delta import total
 from giaann_p2p.model.digest import digest
 from giaann_p2p.model.workers import in_processes
-from giaann_p2p.node.training.learner import Made, Task
-from giaann_p2p.sim.compute import LookUp
+from giaann_p2p.sim.client import Client, Habit
+from giaann_p2p.sim.hostile import cast
+from giaann_p2p.sim.hostile.liar import Lie
+from giaann_p2p.sim.hostile.watch import Watch
 from giaann_p2p.sim.lessons import large_columns, lessons_of
 from giaann_p2p.sim.run import Outcome, run
-from giaann_p2p.store.codec import plain
+from giaann_p2p.sim.swarm import Swarm
+from giaann_p2p.sim.world import Rules
+from giaann_p2p.store import cut_columns
 from giaann_p2p.store.cut_columns import MARK, whole
 from giaann_p2p.store.layout import Layout
-from giaann_p2p.store.memory.shard import Shard
 from tests.sim import HANGS
 from tests.sim.bugs import Bug
+from tests.sim.cut_bugs import BUGS, PARTS, Adding
 
 SEEDS = max(2, int(os.environ.get("GIAANN_SEEDS", "12")) // 10)
-PARTS, MOST_SEEDS = 4, 4
+MOST_SEEDS = 4
+_BEGINS = 15.0
 WAYS: dict[str, dict[str, Any]] = {
     "plain": {},
     "subwords": {"profile": "subwords"},
@@ -48,46 +53,17 @@ def test_cut_columns_keep_all_promises() -> None:
         assert one.committed >= 50
 
 
+@pytest.mark.parametrize("late", [False, True])
 @pytest.mark.parametrize("profile", ["words", "subwords"])
-def test_lessons_are_cut_and_say_the_same(profile: str) -> None:
+def test_lessons_are_cut_and_say_the_same(profile: str, late: bool) -> None:
     cuts = large_columns(profile, PARTS)
     assert len(cuts) == 6
-    cut, uncut = (lessons_of(Layout(shards=16, cuts=some), profile) for some in (cuts, ()))
+    cut, uncut = (lessons_of(Layout(shards=16, cuts=some), profile, late) for some in (cuts, ()))
     for chunk in range(10):
         parts = [name for name in cut.delta(chunk).names.values() if MARK in name]
-        assert bool(parts) == (chunk % 2 == 0)
+        assert bool(parts) == (chunk % 2 == 0 or not late)
     learned, plainly = (total([of.delta(n) for n in range(10)]) for of in (cut, uncut))
     assert digest(whole(learned)) == digest(plainly) != digest(learned)
-
-
-def _forget_rows_that_count_nothing(patch: pytest.MonkeyPatch) -> None:
-    """A holder takes a part's rows for rows that were withdrawn."""
-    right: Callable[..., Any] = plain.encode
-    patch.setattr(plain, "encode", lambda rows: right([row for row in rows if row.count]))
-
-
-def _do_not_cut_at_one_peer(patch: pytest.MonkeyPatch) -> None:
-    """A compute peer that knows no cuts comes to another result than the others."""
-    right, odd = LookUp.learn, list[LookUp]()
-
-    async def learn(self: LookUp, task: Task) -> Made | str:
-        odd[:] = odd or [self]
-        uncut = Layout(shards=task.layout.shards, blocks=task.layout.blocks)
-        return await right(self, task._replace(layout=uncut) if self is odd[0] else task)
-
-    patch.setattr(LookUp, "learn", learn)
-
-
-def _copy_no_rows_that_count_nothing(patch: pytest.MonkeyPatch) -> None:
-    """The content that peers save and send lacks the rows of parts."""
-    patch.setattr(Shard, "occurring", property(lambda self: self.neuron[self.count > 0]))
-
-
-BUGS = [
-    Bug("a holder returns no rows of parts", _forget_rows_that_count_nothing),
-    Bug("one compute peer does not cut", _do_not_cut_at_one_peer),
-    Bug("copies of shards lack rows of parts", _copy_no_rows_that_count_nothing),
-]
 
 
 @pytest.mark.slow
@@ -97,3 +73,28 @@ def test_a_planted_bug_is_found(bug: Bug, monkeypatch: pytest.MonkeyPatch) -> No
     bug.plant(monkeypatch)
     found = any(run(seed, patience=280, cut=PARTS).problems for seed in bug.seeds(MOST_SEEDS))
     assert found, f"nobody saw: {bug.name}"
+
+
+def _reads_with_a_liar() -> tuple[int, set[str]]:
+    """Read without comparing, from peers of which one adds foreign targets to parts."""
+    swarm = Swarm(8, rules=Rules(shards=8, cut=PARTS), admission="token")
+    watch = swarm.promises = Watch(swarm)
+    for _ in range(4):
+        swarm.add_storage()
+    job = random.Random("8 job").randbytes(16)
+    habit = Habit(0.5, _BEGINS)
+    swarm.clients.append(Client(swarm, "client0", job, [0, 1, 2], 0.0, habit))
+    cast.let(swarm, Adding(swarm, "liar", 0.0, frozenset({Lie.ROWS})), _BEGINS)
+    swarm.clock.run_until(_BEGINS + 20.0)
+    swarm.close()
+    return watch.counts["lies about Read"], {fault for fault in watch.faults if "joined" in fault}
+
+
+def test_targets_of_other_parts_that_a_liar_adds_are_left_out(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    lies, faults = _reads_with_a_liar()
+    assert lies > 5
+    assert not faults
+    monkeypatch.setattr(cut_columns, "_with_targets", lambda row, chosen: row)
+    assert "a row that a client joined says too much" in _reads_with_a_liar()[1]

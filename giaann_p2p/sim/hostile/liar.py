@@ -167,7 +167,7 @@ class Liar(Storage):
         features = np.frombuffer(question.features, "<u8").tolist()
         asked = list(map(Neuron, concepts, features))
         known = rows_of(said.parcel, self.store.limits).read(Question(asked))
-        rows = [row for row in known if row is not None and row.count]
+        rows = [row for row in known if row is not None]
         if Lie.ALIKE in self.lies:
             told = [replace(row, strength=2 * row.strength) for row in rows]
         else:
