@@ -142,8 +142,8 @@ def _cut(layout: Layout, options: BootstrapOptions, spec: ModelSpec) -> Layout:
         cuts = cuts_for(sample, layout)
         before, after = spread(sample, layout, ()), spread(sample, layout, cuts)
         _LOG.info(
-            "cutting %d columns into %d parts: in this sample, the largest shard then has %.1f times"
-            " the mean, and %.1f times otherwise",
+            "cutting %d columns into %d parts: in this sample, the largest shard then has %.1f"
+            " times the mean, and %.1f times otherwise",
             len(cuts),
             after.parts,
             after.largest,

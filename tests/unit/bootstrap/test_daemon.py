@@ -88,9 +88,10 @@ def test_column_segments_are_in_the_model_of_the_manifest(tmp_path: Path) -> Non
 
 
 def test_columns_are_cut_as_said_or_as_a_text_shows(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    caplog.set_level(logging.INFO)
+    monkeypatch.setattr(logging.getLogger("giaann"), "propagate", True)  # another test may log
+    caplog.set_level(logging.INFO, "giaann")
     shape = {"profile": "words", "shards": 64}
     with Folder(tmp_path / "said") as folder:
         founded = _founded(options(new="bees", cut="sea=4,day=16", **shape), folder)
