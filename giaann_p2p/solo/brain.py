@@ -12,6 +12,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+import numpy as np
+
 from giaann_p2p.errors import PromptError, UsageError
 from giaann_p2p.model import device as devices
 from giaann_p2p.model.delta import Delta
@@ -285,7 +287,7 @@ class Brain:
     def connections(self) -> Iterator[Connection]:
         """Iterate over all connections, by name, column by column."""
         names = self._store.names()
-        if columns_in(names.values(), self._store.layout.cuts or ()):
+        if self._is_cut(names):
             yield from _connections(self.knowledge, names)  # a row's parts are in several shards
             return
         for shard in self._store.shards.tolist():
@@ -322,15 +324,22 @@ class Brain:
 
     def info(self) -> Info:
         """Return counts of the brain's knowledge."""
-        known = self._store.statistics()
+        known, names = self._store.statistics(), self._store.names()
+        columns, neurons = known.columns, known.rows
+        if self._is_cut(names):  # its parts are neither columns nor words
+            whole = self.knowledge
+            rows, names = (whole.count > 0) | (whole.lengths > 0), whole.names
+            shard = self._store.layout.shards_of(whole.concept, whole.feature)
+            pairs = zip(whole.concept[rows].tolist(), shard[rows].tolist(), strict=True)
+            columns, neurons = len({*pairs}), int(np.count_nonzero(rows))
         return Info(
             spec=self.spec,
             digest=self.digest(),
-            columns=known.columns,
-            neurons=known.rows,
+            columns=columns,
+            neurons=neurons,
             connections=known.connections,
             occurrences=self._profile.occurrences(self._store, known.occurrences),
-            words=len(self._store.names()),
+            words=len(names),
             texts=list(jobs(self._store)),
             file_bytes=self._file_bytes(),
         )
@@ -349,6 +358,10 @@ class Brain:
     def check(directory: str | Path) -> Checked:
         """Check the files of a brain: their checksums and digests, and the state they produce."""
         return fsck(DiskFiles(existing(Path(directory))))
+
+    def _is_cut(self, names: Names) -> bool:
+        """Whether any column of a brain with these words is cut into parts."""
+        return bool(columns_in(names.values(), self._store.layout.cuts or ()))
 
     def _file_bytes(self) -> int:
         if self._directory is None:

@@ -4,7 +4,7 @@ Neither shards nor blocks divide a single row, but a frequent word's row grows w
 has half a percent of all connections, whatever the number of shards. So a layout may cut columns,
 each into 2^k parts. A connection is in the part that a hash of its target says. Part 0 is the
 column itself, and all occurrences count there. Each other part is a column of its own, named after
-the word and its number, with `MARK` in between, which no word contains. So shards, stores, peers
+the word and its number, with `MARK` in between, as no word is named. So shards, stores, peers
 and votes treat a part as they treat any column; only who learns a chunk cuts its delta, and only
 who predicts joins rows again.
 
@@ -15,6 +15,7 @@ the parts j and j + 2^k, by one more bit of the same hash. But nothing is moved:
 before stays in the part where it is, and a row is the sum of its parts.
 """
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
@@ -34,7 +35,8 @@ from giaann_p2p.model.sequence import Ids, Ints, Names
 from giaann_p2p.store.splitmix import GOLDEN, mixed
 
 MARK = "\x1f"
-"""Separates a word and the number of a part. It is white space, so no word contains it."""
+"""Separates a word and the number of a part. It is white space, so only words that are nothing but
+white space contain it."""
 MOST_PARTS = 1 << 10
 """The most parts of a column. A row is read with as many requests, most of them in parallel."""
 MOST_CUT = 1 << 11
@@ -156,14 +158,17 @@ class CutColumns:
         left = iter(rows)
         return [self._row(neuron, left) for neuron in neurons]
 
-    def known(self, rows: Mapping[Neuron, Row]) -> dict[Neuron, Row]:
-        """Return the rows of parts that some rows consist of, as far as that can be told."""
+    def known(self, rows: Mapping[Neuron, Row], least: int = 0) -> dict[Neuron, Row]:
+        """Return the rows of parts that some rows consist of, as far as that can be told.
+
+        `least`: the least connections of a part to be returned; making others would be in vain.
+        """
         found = dict[Neuron, Row]()
         for neuron, row in rows.items():
             if neuron.concept not in self._at:
                 found[neuron] = row
-            elif neuron.concept not in self._recut:
-                found |= zip(self.parts(neuron), self._cut_row(row), strict=True)
+            elif neuron.concept not in self._recut and len(row.strength) >= least:
+                found |= {part.neuron: part for part in self._cut_row(row, least)}
         return found
 
     def _row(self, neuron: Neuron, rows: Iterator[Row | None]) -> Row | None:
@@ -179,6 +184,8 @@ class CutColumns:
         row = row_slice.whole(parts)
         if row is None:
             return None
+        if row.count != parts[0].count:  # only a liar says that another part occurred
+            row = replace(row, count=parts[0].count)
         # What was learned while there were fewer parts is in the part j that it was in then, as
         # the last bits of its hash say: so many as j has.
         bits = self._parts[at] if neuron.concept not in self._recut else _bits(said)
@@ -187,22 +194,26 @@ class CutColumns:
             row = _with_targets(row, right)
         return _summed(row) if neuron.concept in self._recut else row
 
-    def _cut_row(self, row: Row) -> Iterator[Row]:
-        """Cut a row into one for each part; those without connections are left in."""
+    def _cut_row(self, row: Row, least: int) -> Iterator[Row]:
+        """Cut a row into one for each part that has at least so many connections."""
         at = self._at[row.neuron.concept]
         part = _part(row.target_concept, row.target_feature, self._parts[at])
+        long = np.bincount(part[row.target], minlength=self._sizes[at]) >= least
+        if not long.any():
+            return
         order, starts = _sorted(part, self._sizes[at])
         place = np.empty_like(order)
         place[order] = np.arange(len(order))
         held, ends = _sorted(part[row.target], self._sizes[at])
         target = place[row.target[held]]
-        for number, neuron in enumerate(self.parts(row.neuron)):
+        for number in np.flatnonzero(long).tolist():
+            numbered = self._first[at] + number
             targets = order[starts[number] : starts[number + 1]]
             connections = held[ends[number] : ends[number + 1]]
             yield replace(
                 row,
-                neuron=neuron,
-                name=Name(self._names[self._first[at] + number], row.name.feature),
+                neuron=Neuron(self._ids.item(numbered), row.neuron.feature),
+                name=Name(self._names[numbered], row.name.feature),
                 count=0 if number else row.count,
                 target_concept=row.target_concept[targets],
                 target_feature=row.target_feature[targets],
@@ -231,13 +242,22 @@ def read_columns(by_time: tuple[CutColumns, ...]) -> CutColumns:
 def columns_in(names: Iterable[str], cuts: Sequence[Cut] = ()) -> CutColumns:
     """Return the cut columns of a store with these words, which cuts new chunks as `cuts` say.
 
-    What it has from elsewhere may have more parts.
+    What it has from elsewhere may have more parts. Whoever taught it may have made up names of
+    parts: if there are too many parts, those columns count of which most have been met.
     """
     most, recut = {cut.word: cut.parts for cut in cuts}, set[str]()
-    for name in names:
-        if (part := _part_of(name)) is not None and part.number >= most.get(part.word, 1):
-            most[part.word] = 1 << part.number.bit_length()
-            recut.add(part.word)
+    met, last = Counter[str](), dict[str, int]()
+    for part in map(_part_of, (name for name in names if MARK in name)):
+        if part is not None:
+            met[part.word] += 1
+            last[part.word] = max(part.number, last.get(part.word, 0))
+    room = MOST_ALL - sum(most.values())
+    for word in sorted(met, key=lambda word: (-met[word], word)):
+        parts, before = 1 << last[word].bit_length(), most.get(word, 0)
+        if before < parts <= room + before:
+            most[word] = parts
+            recut.add(word)
+            room -= parts - before
     return CutColumns([Cut(*pair) for pair in sorted(most.items())], recut)
 
 
@@ -250,9 +270,12 @@ def whole(delta: Delta) -> Delta:
     at, is_part = _found(delta.concept, np.array([*parts], np.uint64))
     home = np.array([word_id(word) for word in parts.values()], np.uint64)
     held = np.flatnonzero(is_part[delta.source])
-    names = {word: text for word, text in delta.names.items() if word not in parts}
+    stays = ~is_part
+    stays[delta.target] = True  # only a liar's connections lead to a part
+    gone = parts.keys() - {*delta.concept[stays].tolist()}
+    names = {word: text for word, text in delta.names.items() if word not in gone}
     names |= {word_id(word): word for word in parts.values()}
-    return _rehomed(delta, ~is_part, held, home[at[delta.source[held]]], names)
+    return _rehomed(delta, stays, held, home[at[delta.source[held]]], names)
 
 
 class _Part(NamedTuple):

@@ -15,6 +15,7 @@ from giaann_p2p.model.rows import Name
 from giaann_p2p.model.sequence import Sequences
 from giaann_p2p.model.spec import CHUNK, LEXICON_1, ModelSpec
 from giaann_p2p.model.text import LONG_SENTENCE, LONG_WORD, Sentence, text_sentences
+from giaann_p2p.store.cut_columns import MARK, columns_in
 from tests.helpers import DATA, assert_same_sequences, concatenated
 
 GOOD = "The bees of the old garden collect honey from the many flowers in the summer."
@@ -228,3 +229,21 @@ def test_what_cannot_be_read_in_a_prompt_is_refused(parser: Parser, text: str, r
     assert parser.parse_prompt([]) == []
     with pytest.raises(PromptError, match=f"cannot be read: {reason}"):
         parser.parse_prompt([Sentence("Bees make honey.", 1), Sentence(text, 1)])
+
+
+def test_no_text_makes_the_name_of_a_part_of_a_column(parser: Parser) -> None:
+    """A part's name is a word, a mark and a number (see `store.cut_columns`)."""
+    said = [
+        f"The bee{MARK}3 makes honey in the old garden{MARK}{MARK}12 near the house.",
+        f"A bee {MARK}3 sees the dog{MARK} 4 and the cat-{MARK}5 beside a tree{MARK}.",
+        f"{MARK}1 The dog{MARK}1 eats (bone{MARK}12) and 'cat{MARK}1' sleeps at a.com/{MARK}3 now.",
+    ]
+    (parsed,) = parser.parse([[Sentence(text, 1) for text in said]])
+    prompts = parser.parse_prompt([Sentence(text, 1) for text in said])
+    named = [name for one in prompts for _, name in one.words if name is not None]
+    texts = {*parsed.sequences.names.values()}
+    texts |= {text for name in named for text in (name.concept, name.feature) if text}
+    assert {"bee", "dog"} <= texts
+    assert any(MARK in text for text in texts)
+    assert all(text.isspace() for text in texts if MARK in text)
+    assert not columns_in(texts)

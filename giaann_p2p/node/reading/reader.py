@@ -27,6 +27,7 @@ from giaann_p2p.swarm.wire.actions import Call
 from giaann_p2p.swarm.wire.identity import name_of
 from giaann_p2p.swarm.wire.manifest import Manifest
 from giaann_p2p.swarm.wire.message import Message
+from giaann_p2p.swarm.wire.row_mark import LEAST
 
 _TIMEOUT, _PATIENCE = 2.0, 15.0
 """Timeout of a request to one owner, and of a whole read, in seconds."""
@@ -117,7 +118,7 @@ class RowReader:
         columns = self._others.rules.columns
         if not columns:
             return await self._read(neurons, known)
-        rows = await self._read(columns.asked(neurons), columns.known(known))
+        rows = await self._read(columns.asked(neurons), columns.known(known, LEAST))
         return columns.joined(neurons, rows)
 
     async def _read(self, neurons: Sequence[Neuron], known: Known) -> Answer:

@@ -12,13 +12,17 @@ from giaann_p2p.client import publishing
 from giaann_p2p.client.publishing import Published, publish
 from giaann_p2p.client.session import Session
 from giaann_p2p.errors import NotAdmitted, UsageError
+from giaann_p2p.model.delta import total
+from giaann_p2p.model.digest import digest
 from giaann_p2p.model.spec import ModelSpec
 from giaann_p2p.net.errors import Unreachable
 from giaann_p2p.node.calls import Calls
 from giaann_p2p.sim.lessons import SPEC
 from giaann_p2p.store.codec.parcel import Limits
+from giaann_p2p.store.cut_columns import Cut, cut_columns
 from giaann_p2p.store.layout import Layout
 from giaann_p2p.store.store import Store
+from giaann_p2p.store.update import Update
 from giaann_p2p.swarm.wire.admission import Admission
 from giaann_p2p.swarm.wire.manifest import Manifest
 from giaann_p2p.swarm.wire.messages import Refusal, encode
@@ -216,3 +220,16 @@ def test_a_swarm_that_cannot_take_it(
 
 def test_lessons_are_of_several_rows() -> None:
     assert LESSONS.delta(0).neurons > 10
+
+
+def test_a_brain_is_cut_as_the_swarm_is() -> None:
+    columns = cut_columns((Cut("noun1", 4), Cut("noun2", 8)))
+    other = Layout(shards=16, cuts=(Cut("noun2", 2), Cut("noun3", 4)))
+    store, learned = Store.in_memory(SPEC, other), total([LESSONS.delta(n) for n in CHUNKS])
+    store.hold(range(16))
+    store.apply([Update(b"j" * 16, 0, store.shards, other.columns.cut(learned))])
+    assert digest(store.content(*range(16)).delta) != digest(learned)
+    for layout in (Layout(cuts=columns.cuts), other, Layout()):
+        told = publishing._knowledge(store, layout)
+        assert digest(told) == digest(layout.columns.cut(learned))
+        assert told.names == layout.columns.cut(learned).names

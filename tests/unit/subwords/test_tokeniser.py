@@ -10,6 +10,7 @@ from giaann_p2p.model.ids import PRIME, word_id
 from giaann_p2p.model.subwords import tokeniser as module
 from giaann_p2p.model.subwords.ids import RESERVED
 from giaann_p2p.model.subwords.tokeniser import O200K, TOKENS, Tokeniser, digest_of, tokeniser
+from giaann_p2p.store.cut_columns import MARK, columns_in
 
 
 @pytest.fixture(scope="module")
@@ -72,3 +73,8 @@ def test_a_missing_tokeniser_is_reported_with_advice(monkeypatch: pytest.MonkeyP
     monkeypatch.setitem(sys.modules, "bpe_openai", None)  # importing it fails
     with pytest.raises(PipelineError, match=r"pip install bpe-openai==0\.1\.4$"):
         tokeniser.__wrapped__(O200K)
+
+
+def test_no_token_is_the_name_of_a_part_of_a_column(o200k: Tokeniser) -> None:
+    assert [name for name in o200k.names if MARK in name] == [MARK]
+    assert not columns_in(o200k.names)

@@ -15,7 +15,9 @@ from giaann_p2p.model.text import Sentence
 from giaann_p2p.node.training.learn_workers import ForkedWorker
 from giaann_p2p.node.training.learner import Cutting, Learner, Made, Task, skips_of, teach
 from giaann_p2p.store.codec.parcel import decode, encode
+from giaann_p2p.store.cut_columns import MARK, Cut, whole
 from giaann_p2p.store.layout import Layout, Shards
+from giaann_p2p.store.seal import leaves_of, to_bytes
 from giaann_p2p.swarm.wire.limits import of_chunk
 from giaann_p2p.swarm.wire.training_messages import Skip
 
@@ -102,3 +104,16 @@ def test_reprs_tell_what_there_is() -> None:
     assert (
         repr(Cutting(Made({}, bytes(1234), b"", 0, []), SPEC, LAYOUT)) == "<Cutting of 1,234 bytes>"
     )
+
+
+def test_a_chunk_is_cut_as_its_layout_says() -> None:
+    layout = Layout(shards=8, cuts=(Cut("bee", 4), Cut("summer", 2)))
+    found = school().learn(Task(TEXT, [EVERY.tobytes()], layout))
+    delta = decode(found.whole, of_chunk(SPEC, CHUNK, 4))
+    assert any(MARK in name for name in delta.names.values())
+    assert encode(delta) == encode(layout.columns.cut(wanted(EVERY)))
+    assert encode(whole(delta)) == encode(wanted(EVERY))
+    assert found.leaves == to_bytes(leaves_of(delta, EVERY, layout)) != made(EVERY).leaves
+    one = Cutting(found, SPEC, layout)(EVERY[:3])
+    homes = layout.shards_of(delta.concept, delta.feature)
+    assert one == encode(delta.only(homes < EVERY[3]))
