@@ -21,7 +21,7 @@ from giaann_p2p.units import readable_bytes
 if TYPE_CHECKING:
     from giaann_p2p.client.session import Session
     from giaann_p2p.node.members.membership import TokenIssuer
-    from giaann_p2p.store.cut_columns import Cut
+    from giaann_p2p.store.cuts import Cut
     from giaann_p2p.swarm.members.reshard_plan import ReshardPlan
     from giaann_p2p.swarm.wire.edition import Edition
     from giaann_p2p.swarm.wire.identity import Peer

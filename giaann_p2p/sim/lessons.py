@@ -20,7 +20,7 @@ from giaann_p2p.model.subwords.spec import subword_spec
 from giaann_p2p.model.subwords.tags import PartOfSpeech
 from giaann_p2p.model.subwords.tokens import Token
 from giaann_p2p.store.codec.parcel import encode
-from giaann_p2p.store.cut_columns import Cut
+from giaann_p2p.store.cuts import Cut
 from giaann_p2p.store.layout import Layout, Shards
 from giaann_p2p.store.seal import Tree, made
 

@@ -8,7 +8,8 @@ import numpy as np
 from giaann_p2p.errors import UsageError
 from giaann_p2p.model.delta import Delta
 from giaann_p2p.model.sequence import Ids, Ints
-from giaann_p2p.store.cut_columns import MOST_ALL, MOST_CUT, MOST_PARTS, Cut, checked, cut_columns
+from giaann_p2p.store.cut_columns import cut_columns
+from giaann_p2p.store.cuts import MOST_ALL, MOST_CUT, MOST_PARTS, Cut, checked
 from giaann_p2p.store.layout import Layout
 
 _MOST_OF_SHARD = 1 / 8

@@ -19,71 +19,17 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from itertools import chain, islice, pairwise
-from typing import NamedTuple
+from itertools import islice
 
-import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from giaann_p2p.errors import SpecError
-from giaann_p2p.model import row_slice
 from giaann_p2p.model.delta import ConnectionKey, Delta, first_of_runs, unique_neurons
 from giaann_p2p.model.ids import word_id
 from giaann_p2p.model.rows import Answer, Name, Neuron, Row
 from giaann_p2p.model.sequence import Ids, Ints, Names
-from giaann_p2p.store.splitmix import GOLDEN, mixed
-
-MARK = "\x1f"
-"""Separates a word and the number of a part. It is white space, so only words that are nothing but
-white space contain it."""
-MOST_PARTS = 1 << 10
-"""The most parts of a column. A row is read with as many requests, most of them in parallel."""
-MOST_CUT = 1 << 11
-"""The most columns that a layout cuts."""
-MOST_ALL = 1 << 16
-"""The most parts of all columns: each peer has the name of each in memory."""
-_DIGITS = len(str(MOST_PARTS))
-_LONGEST = 100
-"""The most bytes of a cut column's word."""
-
-
-class Cut(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True, order=True):
-    """A column that is cut by target."""
-
-    word: str
-    """The column's noun, in lower case."""
-    parts: int
-    """The number of parts, a power of two."""
-
-
-def checked(cuts: Sequence[Cut]) -> tuple[Cut, ...]:
-    """Return cuts in the order of their words; SpecError says what is wrong with them."""
-    ordered = tuple(sorted(cuts))
-    if len(ordered) > MOST_CUT:
-        raise SpecError(f"at most {MOST_CUT:,} columns can be cut, not {len(ordered):,}")
-    for cut in ordered:
-        if not 2 <= cut.parts <= MOST_PARTS or cut.parts & (cut.parts - 1):
-            raise SpecError(
-                f"the parts of the column {cut.word!r} must be a power of two from 2 to"
-                f" {MOST_PARTS:,}; they are {cut.parts:,}"
-            )
-        if not 0 < len(cut.word.encode()) <= _LONGEST or MARK in cut.word:
-            raise SpecError(f"{cut.word[:_LONGEST]!r} is no word, so it has no column to be cut")
-    if (parts := sum(cut.parts for cut in ordered)) > MOST_ALL:
-        raise SpecError(f"columns are cut into at most {MOST_ALL:,} parts in all, not {parts:,}")
-    for one, other in pairwise(ordered):
-        if one.word == other.word:
-            raise SpecError(f"the column {one.word!r} is cut twice")
-    return ordered
-
-
-def together(cuts: Iterable[Sequence[Cut]]) -> tuple[Cut, ...]:
-    """Return the cuts with the most parts of each column, of several lists of cuts."""
-    most = dict[str, int]()
-    for cut in chain.from_iterable(cuts):
-        most[cut.word] = max(cut.parts, most.get(cut.word, 0))
-    return tuple(Cut(word, parts) for word, parts in sorted(most.items()))
+from giaann_p2p.store.cuts import MARK, MOST_ALL, Cut, names_of, part_of
+from giaann_p2p.store.row_parts import cut_apart, joined, part_of_target
 
 
 class CutColumns:
@@ -96,7 +42,7 @@ class CutColumns:
         self._concept = np.array([concept for concept, _ in by_id], np.uint64)
         self._parts = np.array([cut.parts for _, cut in by_id], np.uint64)
         self._first = np.cumsum([0, *(cut.parts for _, cut in by_id)])[:-1]
-        names = [name for _, cut in by_id for name in _names(cut)]
+        names = [name for _, cut in by_id for name in names_of(cut)]
         # The parts of all columns, one column after the other: the name and concept of each.
         self._names = np.array(names, np.object_)
         self._ids = np.array([word_id(name) for name in names], np.uint64)
@@ -128,7 +74,7 @@ class CutColumns:
         if not len(held):
             return delta
         source, target = delta.source[held], delta.target[held]
-        part = _part(delta.concept[target], delta.feature[target], self._parts[at[source]])
+        part = part_of_target(delta.concept[target], delta.feature[target], self._parts[at[source]])
         moved = part > 0
         number = self._first[at[source[moved]]] + part[moved]
         used = np.unique(number)
@@ -168,61 +114,22 @@ class CutColumns:
             if neuron.concept not in self._at:
                 found[neuron] = row
             elif neuron.concept not in self._recut and len(row.strength) >= least:
-                found |= {part.neuron: part for part in self._cut_row(row, least)}
+                found |= {part.neuron: part for part in self._cut_apart(row, least)}
         return found
 
     def _row(self, neuron: Neuron, rows: Iterator[Row | None]) -> Row | None:
         at = self._at.get(neuron.concept)
         if at is None:
             return next(rows)
-        parts = list(islice(rows, self._sizes[at]))
-        # Part 0 says whether the neuron occurred; another part of a chunk may arrive before it.
-        if parts[0] is None:
-            return None
-        lengths = [0 if part is None else len(part.target_concept) for part in parts]
-        said = np.repeat(np.arange(len(parts)), lengths)
-        row = row_slice.whole(parts)
-        if row is None:
-            return None
-        if row.count != parts[0].count:  # only a liar says that another part occurred
-            row = replace(row, count=parts[0].count)
-        # What was learned while there were fewer parts is in the part j that it was in then, as
-        # the last bits of its hash say: so many as j has.
-        bits = self._parts[at] if neuron.concept not in self._recut else _bits(said)
-        right = _part(row.target_concept, row.target_feature, bits) == said
-        if not right.all():  # only a liar adds targets of other parts, which may occur twice
-            row = _with_targets(row, right)
-        return _summed(row) if neuron.concept in self._recut else row
+        return joined([*islice(rows, self._sizes[at])], neuron.concept in self._recut)
 
-    def _cut_row(self, row: Row, least: int) -> Iterator[Row]:
+    def _cut_apart(self, row: Row, least: int) -> Iterator[Row]:
         """Cut a row into one for each part that has at least so many connections."""
         at = self._at[row.neuron.concept]
-        part = _part(row.target_concept, row.target_feature, self._parts[at])
-        long = np.bincount(part[row.target], minlength=self._sizes[at]) >= least
-        if not long.any():
-            return
-        order, starts = _sorted(part, self._sizes[at])
-        place = np.empty_like(order)
-        place[order] = np.arange(len(order))
-        held, ends = _sorted(part[row.target], self._sizes[at])
-        target = place[row.target[held]]
-        for number in np.flatnonzero(long).tolist():
+        for number, part in cut_apart(row, self._sizes[at], least):
             numbered = self._first[at] + number
-            targets = order[starts[number] : starts[number + 1]]
-            connections = held[ends[number] : ends[number + 1]]
-            yield replace(
-                row,
-                neuron=Neuron(self._ids.item(numbered), row.neuron.feature),
-                name=Name(self._names[numbered], row.name.feature),
-                count=0 if number else row.count,
-                target_concept=row.target_concept[targets],
-                target_feature=row.target_feature[targets],
-                target=target[ends[number] : ends[number + 1]] - starts[number],
-                branch=row.branch[connections],
-                segment=row.segment[connections],
-                strength=row.strength[connections],
-                numbers=None,
-            )
+            neuron = Neuron(self._ids.item(numbered), row.neuron.feature)
+            yield replace(part, neuron=neuron, name=Name(self._names[numbered], row.name.feature))
 
 
 @lru_cache(maxsize=16)
@@ -247,7 +154,7 @@ def columns_in(names: Iterable[str], cuts: Sequence[Cut] = ()) -> CutColumns:
     """
     most, recut = {cut.word: cut.parts for cut in cuts}, set[str]()
     met, last = Counter[str](), dict[str, int]()
-    for part in map(_part_of, (name for name in names if MARK in name)):
+    for part in map(part_of, (name for name in names if MARK in name)):
         if part is not None:
             met[part.word] += 1
             last[part.word] = max(part.number, last.get(part.word, 0))
@@ -263,7 +170,7 @@ def columns_in(names: Iterable[str], cuts: Sequence[Cut] = ()) -> CutColumns:
 
 def whole(delta: Delta) -> Delta:
     """Move the connections of all parts back to their columns."""
-    found = {word: _part_of(name) for word, name in delta.names.items() if MARK in name}
+    found = {word: part_of(name) for word, name in delta.names.items() if MARK in name}
     parts = {word: part.word for word, part in sorted(found.items()) if part is not None}
     if not parts:
         return delta
@@ -278,80 +185,10 @@ def whole(delta: Delta) -> Delta:
     return _rehomed(delta, stays, held, home[at[delta.source[held]]], names)
 
 
-class _Part(NamedTuple):
-    word: str
-    number: int
-
-
-def _part_of(name: str) -> _Part | None:
-    """Return the part of a cut column that has this name; None if it is no part's name.
-
-    Names come from others. Only those that `_names` returns are names of parts.
-    """
-    word, mark, number = name.partition(MARK)
-    if not (word and mark and number.isascii() and number.isdecimal()) or number[0] == "0":
-        return None
-    return _Part(word, int(number)) if len(number) <= _DIGITS and int(number) < MOST_PARTS else None
-
-
-def _names(cut: Cut) -> list[str]:
-    return [cut.word, *(f"{cut.word}{MARK}{number}" for number in range(1, cut.parts))]
-
-
-def _part(concept: Ids, feature: Ids, parts: Ids | np.uint64) -> Ints:
-    """Return the part that has the connections to each target, if there are so many parts."""
-    return (mixed(concept * np.uint64(GOLDEN) + feature) & (parts - np.uint64(1))).astype(np.int64)
-
-
 def _found(some: Ids, others: Ids) -> tuple[Ints, npt.NDArray[np.bool_]]:
     """Return for each value its position in `others`, which ascend, and whether it is there."""
     at = np.minimum(np.searchsorted(others, some), len(others) - 1)
     return at, others[at] == some
-
-
-def _sorted(part: Ints, parts: int) -> tuple[Ints, Ints]:
-    """Return the order by part, and where each part starts in it."""
-    order = np.argsort(part.astype(np.uint16), kind="stable")  # a radix sort
-    return order, np.cumsum([0, *np.bincount(part, minlength=parts)])
-
-
-def _bits(part: Ints) -> Ids:
-    """Return the least power of two above the number of each part."""
-    return np.uint64(1) << np.frexp(part.astype(np.float64))[1].astype(np.uint64)
-
-
-def _with_targets(row: Row, chosen: npt.NDArray[np.bool_]) -> Row:
-    """Return a row with some of its targets."""
-    held = chosen[row.target]
-    return replace(
-        row,
-        target_concept=row.target_concept[chosen],
-        target_feature=row.target_feature[chosen],
-        target=(np.cumsum(chosen) - 1)[row.target[held]],
-        branch=row.branch[held],
-        segment=row.segment[held],
-        strength=row.strength[held],
-    )
-
-
-def _summed(row: Row) -> Row:
-    """Add up what a row says several times of one target."""
-    concept, feature, slot = unique_neurons(row.target_concept, row.target_feature)
-    if len(concept) == len(slot):
-        return row
-    key = slot[row.target] << 16 | row.branch.astype(np.int64) << 8 | row.segment
-    order = np.argsort(key, kind="stable")
-    first = np.flatnonzero(first_of_runs(key[order]))
-    key = key[order[first]]
-    return replace(
-        row,
-        target_concept=concept,
-        target_feature=feature,
-        target=key >> 16,
-        branch=(key >> 8 & 0xFF).astype(np.uint8),
-        segment=(key & 0xFF).astype(np.uint8),
-        strength=np.add.reduceat(row.strength[order], first),
-    )
 
 
 def _rehomed(

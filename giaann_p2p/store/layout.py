@@ -22,7 +22,8 @@ from giaann_p2p.errors import SpecError
 from giaann_p2p.model.sequence import Ids
 from giaann_p2p.model.spec import CHUNK, MOST_CHUNK
 from giaann_p2p.store.codec.damage import check
-from giaann_p2p.store.cut_columns import Cut, CutColumns, checked, cut_columns
+from giaann_p2p.store.cut_columns import CutColumns, cut_columns
+from giaann_p2p.store.cuts import Cut, checked
 from giaann_p2p.store.splitmix import GOLDEN, WORD, mixed, mixed_one
 
 Shards = npt.NDArray[np.uint16]

@@ -18,7 +18,7 @@ from giaann_p2p.local.swarm import LocalSwarm
 from giaann_p2p.model.manner import Manner
 from giaann_p2p.model.said import Generation
 from giaann_p2p.model.usual import new_spec
-from giaann_p2p.store.cut_columns import MARK
+from giaann_p2p.store.cuts import MARK
 from giaann_p2p.swarm.wire.link import Link
 from tests.e2e.commands import fsck, reshard
 from tests.e2e.conftest import NewSwarm

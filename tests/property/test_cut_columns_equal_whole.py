@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from giaann_p2p.model.delta import Delta, total
 from giaann_p2p.model.ids import word_id
 from giaann_p2p.model.rows import DeltaRows, Neuron, Question, Row
-from giaann_p2p.store.cut_columns import MARK, Cut, CutColumns, columns_in, cut_columns, whole
+from giaann_p2p.store.cut_columns import CutColumns, columns_in, cut_columns, whole
+from giaann_p2p.store.cuts import MARK, Cut
 from giaann_p2p.store.layout import Layout
 from giaann_p2p.store.store import Store
 from giaann_p2p.store.update import Update

@@ -14,9 +14,10 @@ from giaann_p2p.sim.compute import LookUp
 from giaann_p2p.sim.hostile.liar import Liar
 from giaann_p2p.sim.lessons import Lessons
 from giaann_p2p.sim.storage import rows_of
-from giaann_p2p.store import cut_columns
+from giaann_p2p.store import cut_columns, row_parts
 from giaann_p2p.store.codec import plain
-from giaann_p2p.store.cut_columns import MARK, CutColumns
+from giaann_p2p.store.cut_columns import CutColumns
+from giaann_p2p.store.cuts import MARK
 from giaann_p2p.store.layout import Layout
 from giaann_p2p.store.memory.shard import Shard
 from giaann_p2p.swarm.reading import reader
@@ -62,9 +63,9 @@ class _Mixed(Lessons):
         return self if layout == self.layout else _Mixed(layout, self._profile, self.late)
 
     def delta(self, chunk: int) -> Delta:
-        right = cut_columns._part
+        right = row_parts.part_of_target
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(cut_columns, "_part", lambda *some: right(*some) ^ 1)
+            patch.setattr(cut_columns, "part_of_target", lambda *some: right(*some) ^ 1)
             return self.layout.columns.cut(self._plain(chunk))
 
 
@@ -145,7 +146,7 @@ class Adding(Liar):
         if word not in {cut.word for cut in self.world.lessons.layout.cuts or ()}:
             return row
         features = np.arange(1000, 1064, dtype=np.uint64)
-        parts = cut_columns._part(np.full(64, _MADE_UP), features, np.uint64(PARTS))
+        parts = row_parts.part_of_target(np.full(64, _MADE_UP), features, np.uint64(PARTS))
         foreign = features[parts != int(number or 0)][:1]
         one = np.ones(1, np.uint8)
         return replace(

@@ -20,8 +20,9 @@ from giaann_p2p.sim.lessons import large_columns, lessons_of
 from giaann_p2p.sim.run import Outcome, run
 from giaann_p2p.sim.swarm import Swarm
 from giaann_p2p.sim.world import Rules
-from giaann_p2p.store import cut_columns
-from giaann_p2p.store.cut_columns import MARK, whole
+from giaann_p2p.store import row_parts
+from giaann_p2p.store.cut_columns import whole
+from giaann_p2p.store.cuts import MARK
 from giaann_p2p.store.layout import Layout
 from tests.sim import HANGS
 from tests.sim.bugs import Bug
@@ -96,5 +97,5 @@ def test_targets_of_other_parts_that_a_liar_adds_are_left_out(
     lies, faults = _reads_with_a_liar()
     assert lies > 5
     assert not faults
-    monkeypatch.setattr(cut_columns, "_with_targets", lambda row, chosen: row)
+    monkeypatch.setattr(row_parts, "_with_targets", lambda row, chosen: row)
     assert "a row that a client joined says too much" in _reads_with_a_liar()[1]

@@ -6,7 +6,7 @@ from giaann_p2p import Brain
 from giaann_p2p.gateway.brain_columns import BrainNouns, column_of
 from giaann_p2p.model.digest import digest
 from giaann_p2p.model.spec import ModelSpec
-from giaann_p2p.store.cut_columns import MARK, Cut
+from giaann_p2p.store.cuts import MARK, Cut
 from giaann_p2p.store.layout import Layout
 from giaann_p2p.store.store import Store
 from tests.helpers import DATA

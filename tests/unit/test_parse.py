@@ -15,7 +15,8 @@ from giaann_p2p.model.rows import Name
 from giaann_p2p.model.sequence import Sequences
 from giaann_p2p.model.spec import CHUNK, LEXICON_1, ModelSpec
 from giaann_p2p.model.text import LONG_SENTENCE, LONG_WORD, Sentence, text_sentences
-from giaann_p2p.store.cut_columns import MARK, columns_in
+from giaann_p2p.store.cut_columns import columns_in
+from giaann_p2p.store.cuts import MARK
 from tests.helpers import DATA, assert_same_sequences, concatenated
 
 GOOD = "The bees of the old garden collect honey from the many flowers in the summer."

@@ -17,7 +17,7 @@ from giaann_p2p.errors import DiskError, EditionError, NotAdmitted, TokenError, 
 from giaann_p2p.net.hive.key_file import open_key_file
 from giaann_p2p.node.members.gate import Gate
 from giaann_p2p.node.members.token_text import MOST_TEXT, text_of
-from giaann_p2p.store.cut_columns import Cut
+from giaann_p2p.store.cuts import Cut
 from giaann_p2p.store.disk.plain_file import open_plain
 from giaann_p2p.store.disk.small_file import read_whole, write_whole
 from giaann_p2p.swarm.wire.admission import Admission

@@ -19,7 +19,7 @@ from giaann_p2p.model.sequence import Ints
 from giaann_p2p.model.spec import MOST_CHUNK, ModelSpec
 from giaann_p2p.model.text import Sentence
 from giaann_p2p.store.codec.parcel import decode, encode
-from giaann_p2p.store.cut_columns import MOST_PARTS
+from giaann_p2p.store.cuts import MOST_PARTS
 from giaann_p2p.store.layout import Layout, Shards
 from giaann_p2p.store.seal import leaves_of, to_bytes
 from giaann_p2p.swarm.wire.limits import of_chunk

@@ -35,7 +35,8 @@ import msgspec
 
 from giaann_p2p.errors import EditionError, SpecError
 from giaann_p2p.model.spec import CHUNK, MOST_CHUNK
-from giaann_p2p.store.cut_columns import Cut, checked, cut_columns, together
+from giaann_p2p.store.cut_columns import cut_columns
+from giaann_p2p.store.cuts import Cut, checked, together
 from giaann_p2p.store.layout import MOST_SHARDS
 from giaann_p2p.swarm.wire.identity import SIGNATURE_BYTES, Identity, verified
 from giaann_p2p.swarm.wire.manifest import (
@@ -345,7 +346,7 @@ def _decoded(data: bytes) -> Edition:
                 f"{_OTHER_RELEASE}"
             )
         found = msgspec.msgpack.decode(data, type=Edition)
-    except (msgspec.MsgspecError, RecursionError) as error:
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise EditionError(f"this is not an edition: {error}") from None
     least = FORMAT if found.cuts else _NO_CUTS if found.shards else _NO_SHARDS
     if found.format != least:

@@ -7,7 +7,8 @@ import numpy as np
 
 from giaann_p2p.model.rows import Neuron
 from giaann_p2p.model.sequence import Ints
-from giaann_p2p.store.cut_columns import Cut, cut_columns
+from giaann_p2p.store.cut_columns import cut_columns
+from giaann_p2p.store.cuts import Cut
 from giaann_p2p.store.layout import Layout
 from tests.benchmarks.scale.cuts import asked_for
 from tests.benchmarks.scale.lessons import learned

@@ -11,7 +11,8 @@ import numpy as np
 from giaann_p2p.model.rows import Neuron, Question
 from giaann_p2p.store.codec.parcel import Limits
 from giaann_p2p.store.cut_choice import cuts_for, spread
-from giaann_p2p.store.cut_columns import Cut, cut_columns
+from giaann_p2p.store.cut_columns import cut_columns
+from giaann_p2p.store.cuts import Cut
 from giaann_p2p.store.layout import Layout
 from giaann_p2p.swarm.members.peers_view import PeersView
 from giaann_p2p.swarm.reading.reader import Reader

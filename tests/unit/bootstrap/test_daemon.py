@@ -13,7 +13,7 @@ from giaann_p2p import subword_spec
 from giaann_p2p.errors import SpecError, TextError, UsageError
 from giaann_p2p.net.hive.daemon import DaemonError
 from giaann_p2p.net.hive.key_file import open_key_file
-from giaann_p2p.store.cut_columns import Cut
+from giaann_p2p.store.cuts import Cut
 from giaann_p2p.swarm.wire.link import MOST_ADDRESSES, Link
 from giaann_p2p.swarm.wire.manifest import Manifest
 from peers.folder import Folder

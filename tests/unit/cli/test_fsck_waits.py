@@ -15,7 +15,8 @@ from giaann_p2p import Brain
 from giaann_p2p.cli import fsck as command
 from giaann_p2p.model.digest import digest, readable
 from giaann_p2p.model.usual import new_spec
-from giaann_p2p.store.cut_columns import Cut, cut_columns
+from giaann_p2p.store.cut_columns import cut_columns
+from giaann_p2p.store.cuts import Cut
 from giaann_p2p.swarm.members.checkup import Report
 from giaann_p2p.swarm.members.losses import NONE
 from giaann_p2p.swarm.wire.identity import Peer

@@ -19,7 +19,8 @@ from giaann_p2p.net.errors import Unreachable
 from giaann_p2p.node.calls import Calls
 from giaann_p2p.sim.lessons import SPEC
 from giaann_p2p.store.codec.parcel import Limits
-from giaann_p2p.store.cut_columns import Cut, cut_columns
+from giaann_p2p.store.cut_columns import cut_columns
+from giaann_p2p.store.cuts import Cut
 from giaann_p2p.store.layout import Layout
 from giaann_p2p.store.store import Store
 from giaann_p2p.store.update import Update

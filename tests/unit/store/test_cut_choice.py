@@ -8,7 +8,7 @@ from giaann_p2p.model.delta import Delta, total
 from giaann_p2p.model.learn import learn
 from giaann_p2p.store import cut_choice
 from giaann_p2p.store.cut_choice import cuts_for, named_cuts, spread
-from giaann_p2p.store.cut_columns import MARK, MOST_ALL, MOST_PARTS, Cut
+from giaann_p2p.store.cuts import MARK, MOST_ALL, MOST_PARTS, Cut
 from giaann_p2p.store.layout import Layout
 from tests.helpers import SMALL, built
 

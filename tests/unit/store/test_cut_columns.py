@@ -15,16 +15,8 @@ from giaann_p2p.model.learn import learn
 from giaann_p2p.model.rows import DeltaRows, Neuron, Question, Row
 from giaann_p2p.store.applied import WITHDRAWN
 from giaann_p2p.store.codec.sheaf import decode
-from giaann_p2p.store.cut_columns import (
-    MARK,
-    MOST_ALL,
-    MOST_CUT,
-    MOST_PARTS,
-    Cut,
-    columns_in,
-    cut_columns,
-    whole,
-)
+from giaann_p2p.store.cut_columns import columns_in, cut_columns, whole
+from giaann_p2p.store.cuts import MARK, MOST_ALL, MOST_CUT, MOST_PARTS, Cut
 from giaann_p2p.store.disk.fake_disk import FakeDisk
 from giaann_p2p.store.fsck import fsck
 from giaann_p2p.store.layout import Layout

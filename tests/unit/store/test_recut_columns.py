@@ -10,16 +10,8 @@ from giaann_p2p.model.digest import digest
 from giaann_p2p.model.ids import PRIME, word_id
 from giaann_p2p.model.learn import learn
 from giaann_p2p.model.rows import DeltaRows, Neuron, Question, Row
-from giaann_p2p.store.cut_columns import (
-    MARK,
-    MOST_PARTS,
-    Cut,
-    CutColumns,
-    columns_in,
-    cut_columns,
-    read_columns,
-    whole,
-)
+from giaann_p2p.store.cut_columns import CutColumns, columns_in, cut_columns, read_columns, whole
+from giaann_p2p.store.cuts import MARK, MOST_PARTS, Cut
 from giaann_p2p.swarm.reading.row_match import same
 from tests.helpers import SMALL, built
 

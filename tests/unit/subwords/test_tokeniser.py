@@ -10,7 +10,8 @@ from giaann_p2p.model.ids import PRIME, word_id
 from giaann_p2p.model.subwords import tokeniser as module
 from giaann_p2p.model.subwords.ids import RESERVED
 from giaann_p2p.model.subwords.tokeniser import O200K, TOKENS, Tokeniser, digest_of, tokeniser
-from giaann_p2p.store.cut_columns import MARK, columns_in
+from giaann_p2p.store.cut_columns import columns_in
+from giaann_p2p.store.cuts import MARK
 
 
 @pytest.fixture(scope="module")

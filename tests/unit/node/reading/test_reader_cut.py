@@ -8,7 +8,8 @@ from typing import Any, cast
 from giaann_p2p.model.delta import total
 from giaann_p2p.model.rows import Answer, DeltaRows, Neuron, Question
 from giaann_p2p.node.reading.reader import RowReader
-from giaann_p2p.store.cut_columns import Cut, cut_columns
+from giaann_p2p.store.cut_columns import cut_columns
+from giaann_p2p.store.cuts import Cut
 from giaann_p2p.swarm.reading.known_rows import NOTHING_KNOWN, Known
 from giaann_p2p.swarm.reading.row_match import same
 from giaann_p2p.swarm.wire.manifest import Rules

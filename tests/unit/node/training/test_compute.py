@@ -13,7 +13,8 @@ from giaann_p2p.node.calls import Calls
 from giaann_p2p.node.training.learner import Made, Task, teach
 from giaann_p2p.sim.lessons import SPEC
 from giaann_p2p.store.codec.parcel import decode as decode_parcel
-from giaann_p2p.store.cut_columns import Cut, whole
+from giaann_p2p.store.cut_columns import whole
+from giaann_p2p.store.cuts import Cut
 from giaann_p2p.store.seal import from_bytes
 from giaann_p2p.swarm.members.losses import Losses, losses
 from giaann_p2p.swarm.wire.actions import Call

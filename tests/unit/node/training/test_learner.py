@@ -15,7 +15,8 @@ from giaann_p2p.model.text import Sentence
 from giaann_p2p.node.training.learn_workers import ForkedWorker
 from giaann_p2p.node.training.learner import Cutting, Learner, Made, Task, skips_of, teach
 from giaann_p2p.store.codec.parcel import decode, encode
-from giaann_p2p.store.cut_columns import MARK, Cut, whole
+from giaann_p2p.store.cut_columns import whole
+from giaann_p2p.store.cuts import MARK, Cut
 from giaann_p2p.store.layout import Layout, Shards
 from giaann_p2p.store.seal import leaves_of, to_bytes
 from giaann_p2p.swarm.wire.limits import of_chunk

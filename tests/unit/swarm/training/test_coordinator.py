@@ -6,7 +6,8 @@ import pytest
 from pyroaring import BitMap
 
 from giaann_p2p.model.spec import CHUNK
-from giaann_p2p.store.cut_columns import Cut, cut_columns
+from giaann_p2p.store.cut_columns import cut_columns
+from giaann_p2p.store.cuts import Cut
 from giaann_p2p.store.seal import DIGEST
 from giaann_p2p.swarm.training.chunks import ChunkState
 from giaann_p2p.swarm.training.coordinator import Coordinator, JobAction, Lied, Over

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from giaann_p2p.errors import EditionError
-from giaann_p2p.store.cut_columns import MOST_PARTS, Cut
+from giaann_p2p.store.cuts import MOST_PARTS, Cut
 from giaann_p2p.store.layout import Layout
 from giaann_p2p.swarm.wire.edition import Edition, Editions, rules_of
 from giaann_p2p.swarm.wire.identity import Identity
@@ -99,3 +99,9 @@ def test_a_release_that_knows_no_cuts_reads_editions_without_them() -> None:
     for fields in ([3, *plain[1:], 0, []], [*plain, 0, [[]]], [*cut[:-1], [[], []]]):
         with pytest.raises(EditionError, match=r"this is not an edition|did not sign"):
             Editions(CUT).learn(msgspec.msgpack.encode(fields))
+
+
+def test_a_word_that_is_no_text_is_refused() -> None:
+    data = signed(([Cut("sea", 2)],))
+    with pytest.raises(EditionError, match="this is not an edition"):
+        Editions(CUT).learn(data.replace(b"sea", b"s\xeda"))

@@ -9,7 +9,8 @@ from giaann_p2p.model.learn import learn
 from giaann_p2p.model.sequence import SequenceBuilder
 from giaann_p2p.model.spec import CHUNK, ModelSpec
 from giaann_p2p.store.codec.parcel import decode, encode
-from giaann_p2p.store.cut_columns import Cut, cut_columns
+from giaann_p2p.store.cut_columns import cut_columns
+from giaann_p2p.store.cuts import Cut
 from giaann_p2p.swarm.wire.limits import (
     MOST_CONNECTIONS,
     of_answer,
