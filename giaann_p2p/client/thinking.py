@@ -61,7 +61,12 @@ class OwnAnswer(Answer):
 async def thinking(visiting: Session, device: torch.device) -> AsyncIterator[Thinking]:
     """Yield a `Thinking` over the rows that a session reads, with a row cache of 256 MiB."""
     reading = visiting.reading
-    rows = RowCache(reading.rows, _CACHE_BYTES, received=lambda: reading.calls.bytes_in)
+    rows = RowCache(
+        reading.rows,
+        _CACHE_BYTES,
+        received=lambda: reading.calls.bytes_in,
+        parts_of=reading.parts_of,
+    )
     profile = profile_of(visiting.manifest.spec, device)
     ready = Thinking(rows, profile, frequent=reading.nouns.most)
     try:

@@ -87,6 +87,11 @@ class CutColumns:
         """The most parts of a column; 1 if none is cut."""
         return max(self._sizes, default=1)
 
+    def parts_of(self, neuron: Neuron) -> int:
+        """Return the number of parts of a neuron's row; 1 if its column is not cut."""
+        at = self._at.get(neuron.concept)
+        return 1 if at is None else self._sizes[at]
+
     def parts(self, neuron: Neuron) -> list[Neuron]:
         """Return the neurons whose rows together are a neuron's row, part 0 first."""
         at = self._at.get(neuron.concept)

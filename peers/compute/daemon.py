@@ -91,6 +91,7 @@ async def _prompted(
         options.prompting(),
         frequent=reading.nouns.most,
         received=lambda: reading.calls.bytes_in,
+        parts_of=reading.parts_of,
     )
     node.answering = prompting.answer
     try:

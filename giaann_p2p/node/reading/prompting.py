@@ -57,13 +57,15 @@ class Prompting:
         *,
         frequent: Frequent,
         received: Callable[[], int] = lambda: 0,
+        parts_of: Callable[[Neuron], int] = lambda _: 1,
         log: logging.Logger | None = None,
     ) -> None:
         self.options = options or PromptOptions()
         self.answered = self.tokens = self.begun = self.taken_up = self.refused = 0
         """Totals: requests answered, tokens delivered, sessions begun, sessions taken over from
         another peer in the middle of an answer, requests refused."""
-        self.rows = RowCache(rows, self.options.cache_bytes, received=received)
+        most = self.options.cache_bytes
+        self.rows = RowCache(rows, most, received=received, parts_of=parts_of)
         most = self.options.mind_bytes
         self._thinking = Thinking(self.rows, profile, frequent=frequent, mind_bytes=most)
         self._log = log or logging.getLogger("giaann.prompts")

@@ -134,6 +134,10 @@ class RowReader:
             if self._reader.idle:
                 self._disarm()
 
+    def parts_of(self, neuron: Neuron) -> int:
+        """Return how many rows are read to know a neuron's row."""
+        return self._others.rules.columns.parts_of(neuron)
+
     async def close(self) -> None:
         """End all calls to owners, and cancel the reads that wait for them."""
         for future in self._waiting.values():

@@ -27,7 +27,7 @@ from giaann_p2p.node.reading.row_shelf import RowShelf, size_of
 _FRESH = 1.0
 """Age up to which a cached row is served without being read again, in seconds."""
 _MOST_GUESSES = 256
-"""Maximum number of prefetched rows in flight."""
+"""Maximum number of prefetched rows in flight; each part of a cut column's row counts."""
 _LATE, _GUESS_LATE = 1.0, 0.1
 """Seconds that a prompt waits for a shared read, or a prefetch, before it reads its rows alone."""
 _CLOSED = "this peer is ending, and reads no more rows; ask another one"
@@ -81,6 +81,8 @@ class _BatchRead:
     def __init__(self, guess: bool) -> None:
         self.guess = guess
         """Whether the rows are prefetched."""
+        self.guesses = 0
+        """Number of prefetched rows, counting parts."""
         self.is_wanted = not guess
         """Whether a prompt asked for one of the rows before the read was sent."""
         self.bills: dict[Neuron, Bill] = {}
@@ -96,7 +98,8 @@ class RowCache:
     """A cache of rows that `read` fetches, shared by all prompts.
 
     `received` returns the bytes that all reads have received so far. `fresh` is the age up to which
-    a row is served without being read again, in seconds.
+    a row is served without being read again, in seconds. `parts_of` returns the number of parts in
+    which a neuron's row is read.
     """
 
     def __init__(
@@ -106,8 +109,10 @@ class RowCache:
         *,
         fresh: float = _FRESH,
         received: Callable[[], int] = lambda: 0,
+        parts_of: Callable[[Neuron], int] = lambda _: 1,
     ) -> None:
         self.counters, self.shelf = RowCounters(), RowShelf(most_bytes)
+        self._parts_of = parts_of
         self._read, self._fresh, self._received = read, fresh, received
         self._paid = 0  # bytes received and already charged to bills
         self._coming: dict[Neuron, _BatchRead] = {}
@@ -162,10 +167,12 @@ class RowCache:
             kept = self.shelf.look(neuron)
             if neuron in self._coming or (kept and now - kept.read <= self._fresh / 2):
                 continue
-            if self._guesses_out >= _MOST_GUESSES:
+            size = min(_MOST_GUESSES, self._parts_of(neuron))
+            if self._guesses_out + size > _MOST_GUESSES:
                 continue
             self._guessed = self._guessed or _BatchRead(guess=True)
-            self._guesses_out += 1
+            self._guessed.guesses += size
+            self._guesses_out += size
             self._take_on(self._guessed, neuron, Bill() if bill is None else bill)
             self.counters.guesses += 1
 
@@ -261,7 +268,7 @@ class RowCache:
 
     def _landed(self, flight: _BatchRead, task: asyncio.Task[None]) -> None:
         self._flying.discard(task)
-        self._guesses_out -= len(flight.bills) if flight.guess else 0
+        self._guesses_out -= flight.guesses
         for neuron in flight.bills:
             if self._coming.get(neuron) is flight:
                 del self._coming[neuron]

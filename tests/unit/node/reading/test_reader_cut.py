@@ -6,6 +6,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 from giaann_p2p.model.delta import total
+from giaann_p2p.model.ids import word_id
 from giaann_p2p.model.rows import Answer, DeltaRows, Neuron, Question
 from giaann_p2p.node.reading.reader import RowReader
 from giaann_p2p.store.cut_columns import cut_columns
@@ -66,3 +67,10 @@ def test_what_is_known_is_told_by_parts() -> None:
     for part in long:
         assert len(reading.known[part].strength) >= LEAST
         assert same(reading.known[part], DeltaRows(COLUMNS.cut(WHOLE)).read(Question([part]))[0])
+
+
+def test_it_tells_how_many_parts_a_row_has() -> None:
+    reader = Reading(Rules(4, cuts=(COLUMNS,))).reader
+    parts = {cut.word: cut.parts for cut in COLUMNS.cuts}
+    bee, other = Neuron(word_id("bee"), 7), Neuron(7, 7)
+    assert (reader.parts_of(bee), reader.parts_of(other)) == (parts["bee"], 1)

@@ -236,6 +236,18 @@ def test_guesses_are_bounded() -> None:
     play(story)
 
 
+def test_guesses_of_cut_columns_count_with_each_part() -> None:
+    async def story(peers: Peers, cache: RowCache) -> None:
+        cache._parts_of = lambda neuron: {1: 1000, 2: 200}.get(neuron.concept, 30)
+        cache.ahead([N[2], N[1], N[3], N[4]])
+        await asyncio.sleep(0.02)
+        cache.ahead([N[1], N[5]])
+        await asyncio.sleep(0.02)
+        assert peers.reads == [[2, 3], [1]]
+
+    play(story)
+
+
 def test_bytes_are_charged_to_who_asked_first_and_all_are_charged() -> None:
     async def story(peers: Peers, cache: RowCache) -> None:
         bills = [Bill() for _ in range(3)]
