@@ -22,7 +22,7 @@ from giaann_p2p.net.hive.key_file import open_key_file
 from giaann_p2p.net.hive.outside import outside
 from giaann_p2p.node.members.acquaintances import Acquaintances
 from giaann_p2p.node.members.membership import TokenIssuer, usual_folder
-from giaann_p2p.store.cut_choice import cuts_for, named_cuts, spread
+from giaann_p2p.store.cut_choice import cuts_for, named_cuts, of_nouns, spread
 from giaann_p2p.store.layout import Layout
 from giaann_p2p.swarm.wire.link import MOST_ADDRESSES, Link
 from giaann_p2p.swarm.wire.manifest import Manifest
@@ -107,6 +107,11 @@ def _founded(options: BootstrapOptions, folder: Folder) -> Manifest:
                 f"{folder.path} has founded the swarm {kept.name!r}; give another --data-dir to "
                 f"found {options.new!r}"
             )
+        if options.cut and of_nouns(named_cuts(options.cut), kept.spec) != kept.layout.columns.cuts:
+            _LOG.warning(
+                "--cut has no effect: the swarm was founded before, and giaann reshard --cut is for"
+                " swarms that run"
+            )
         return kept
     if not options.new:
         raise UsageError(f"{folder.path} has founded no swarm yet: give --new NAME")
@@ -133,7 +138,7 @@ def _founded(options: BootstrapOptions, folder: Folder) -> Manifest:
 
 def _cut(layout: Layout, options: BootstrapOptions, spec: ModelSpec) -> Layout:
     """Return the layout with the columns cut that the options name, or that a text shows."""
-    cuts = named_cuts(options.cut)
+    cuts = of_nouns(named_cuts(options.cut), spec)
     if options.cut_like:
         from giaann_p2p.solo.sample import sampled  # slow to import, and rarely needed
 

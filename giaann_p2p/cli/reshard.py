@@ -15,7 +15,7 @@ from giaann_p2p.errors import UsageError
 from giaann_p2p.exit_codes import FAILED
 from giaann_p2p.store.undisturbed import undisturbed
 from giaann_p2p.swarm.wire.identity import name_of
-from giaann_p2p.terminal import complain, remark, say, say_json
+from giaann_p2p.terminal import complain, progress_bar, say, say_json
 from giaann_p2p.units import readable_bytes
 
 if TYPE_CHECKING:
@@ -97,14 +97,17 @@ def reshard(
     nothing is new, the newest edition is sent to all peers again.
     """
     from giaann_p2p.node.members.membership import TokenIssuer
-    from giaann_p2p.store.cut_choice import named_cuts
+    from giaann_p2p.store.cut_choice import named_cuts, of_nouns
 
     if cut and cut_like:
         raise UsageError("give --cut to name the columns, or --cut-like for a text, not both")
     if (cut or cut_like) and not chunk:
         raise UsageError("columns are cut only in chunks of a new size: give a larger --chunk, too")
     giver = TokenIssuer(data_dir)
-    cuts = _chosen(giver, shards, cut_like) if cut_like else named_cuts(cut)
+    if cut_like:
+        cuts = _chosen(giver, shards, cut_like)
+    else:
+        cuts = of_nouns(named_cuts(cut), giver.manifest.spec)
     run = _Reshard(giver, replicas, chunk, shards, cuts, as_json=as_json)
     try:
         asyncio.run(run.carry_out(join, dry_run=dry_run, asks=not yes))
@@ -227,13 +230,14 @@ class _Reshard:
 
 def _chosen(giver: "TokenIssuer", shards: int, text: Path) -> "tuple[Cut, ...]":
     """Return the columns to cut by a text; UsageError if there are none."""
-    from giaann_p2p.solo.sample import sampled
+    from giaann_p2p.solo.sample import MOST_CHUNKS, sampled
     from giaann_p2p.store.cut_choice import cuts_for
 
     rules = giver.editions.rules
     layout = rules.layout.with_shards(max(shards, rules.shards))
-    remark(f"learning a part of {text}, to see which columns are large")
-    cuts = cuts_for(sampled(text, giver.manifest.spec), layout, rules.columns.cuts)
+    with progress_bar(f"learning a part of {text}") as bar:
+        sample = sampled(text, giver.manifest.spec, lambda done: bar.update(done / MOST_CHUNKS, ""))
+    cuts = cuts_for(sample, layout, rules.columns.cuts)
     if not cuts:
         raise UsageError(f"by {text}, no column is large enough to be cut further")
     return cuts

@@ -8,6 +8,9 @@ import numpy as np
 from giaann_p2p.errors import UsageError
 from giaann_p2p.model.delta import Delta
 from giaann_p2p.model.sequence import Ids, Ints
+from giaann_p2p.model.spec import ModelSpec
+from giaann_p2p.model.subwords.ids import RESERVED
+from giaann_p2p.model.traits import traits_of
 from giaann_p2p.store.cut_columns import cut_columns
 from giaann_p2p.store.cuts import MOST_ALL, MOST_CUT, MOST_PARTS, Cut, checked
 from giaann_p2p.store.layout import Layout
@@ -31,7 +34,10 @@ class Spread(NamedTuple):
 
 
 def named_cuts(text: str) -> tuple[Cut, ...]:
-    """Return the cuts that a text names, such as "day=16,sea=4"; UsageError if it is wrong."""
+    """Return the cuts of nouns that a text names, such as "day=16,sea=4".
+
+    UsageError if it is wrong.
+    """
     found = []
     for one in text.split(",") if text else ():
         word, _, parts = one.strip().rpartition("=")
@@ -41,6 +47,18 @@ def named_cuts(text: str) -> tuple[Cut, ...]:
             )
         found.append(Cut(word, int(parts)))
     return checked(found)
+
+
+def of_nouns(cuts: Sequence[Cut], spec: ModelSpec) -> tuple[Cut, ...]:
+    """Return cuts of the columns of some nouns, by the names that columns have in a model."""
+    names = traits_of(spec.profile).column_names
+    return checked(
+        [
+            Cut(name, cut.parts)
+            for cut in cuts
+            for name in ([cut.word] if cut.word in RESERVED else names(cut.word, spec))
+        ]
+    )
 
 
 def cuts_for(sample: Delta, layout: Layout, before: Sequence[Cut] = ()) -> tuple[Cut, ...]:

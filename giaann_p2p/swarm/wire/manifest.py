@@ -188,7 +188,12 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             admission=admission,
             founder=founder.peer,
         )
-        return msgspec.structs.replace(draft, signature=founder.sign(_KIND, draft.to_bytes()))
+        signed = msgspec.structs.replace(draft, signature=founder.sign(_KIND, draft.to_bytes()))
+        if (size := len(signed.to_bytes())) > MOST_BYTES:
+            raise SpecError(
+                f"a manifest has at most {MOST_BYTES:,} bytes, not {size:,}: cut fewer columns"
+            )
+        return signed
 
     @classmethod
     def read(cls, data: bytes, swarm_id: bytes | None = None) -> "Manifest":

@@ -99,6 +99,9 @@ def test_columns_are_cut_as_said_or_as_a_text_shows(
         assert Manifest.read(founded.to_bytes()) == founded
         again = options(new="bees", cut="sea=8", **shape)
         assert _founded(again, folder) == founded  # as a service manager starts it again
+        assert caplog.text.count("--cut has no effect: the swarm was founded before") == 1
+        _founded(options(new="bees", cut="Sea=4,day=16", **shape), folder)
+        assert caplog.text.count("--cut has no effect") == 1
     with Folder(tmp_path / "shown") as folder:
         founded = _founded(options(new="bees", cut_like=str(WIKI), **shape), folder)
         cuts = {cut.word: cut.parts for cut in founded.layout.columns.cuts}

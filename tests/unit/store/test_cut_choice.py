@@ -3,11 +3,13 @@
 import numpy as np
 import pytest
 
+from giaann_p2p import subword_spec
 from giaann_p2p.errors import SpecError, UsageError
 from giaann_p2p.model.delta import Delta, total
 from giaann_p2p.model.learn import learn
+from giaann_p2p.model.spec import ModelSpec
 from giaann_p2p.store import cut_choice
-from giaann_p2p.store.cut_choice import cuts_for, named_cuts, spread
+from giaann_p2p.store.cut_choice import cuts_for, named_cuts, of_nouns, spread
 from giaann_p2p.store.cuts import MARK, MOST_ALL, MOST_PARTS, Cut
 from giaann_p2p.store.layout import Layout
 from tests.helpers import SMALL, built
@@ -33,6 +35,17 @@ def test_what_is_named_is_cut() -> None:
     assert named_cuts("") == ()
     assert named_cuts("sea=4, day=16") == (Cut("day", 16), Cut("sea", 4))
     assert named_cuts("a=b=2") == (Cut("a=b", 2),)
+
+
+def test_nouns_are_cut_by_the_names_of_their_columns() -> None:
+    cuts = named_cuts("Day=16,fire engine=4")
+    assert of_nouns(cuts, ModelSpec()) == (Cut("day", 16), Cut("fire_engine", 4))
+    assert {cut.word for cut in of_nouns([Cut("day", 8)], subword_spec())} == {
+        *(" day", "day", " Day", "Day")
+    }
+    assert of_nouns([Cut("any column", 8)], subword_spec()) == (Cut("any column", 8),)
+    with pytest.raises(SpecError, match="'day' is cut twice"):
+        of_nouns(named_cuts("day=2,Day=4"), ModelSpec())
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ import pytest
 from giaann_p2p.errors import MessageError, SpecError
 from giaann_p2p.model import lexicon
 from giaann_p2p.model.spec import EN_CORE_WEB_SM_3_8_0, ModelSpec
+from giaann_p2p.store.cuts import Cut
 from giaann_p2p.store.layout import Layout
 from giaann_p2p.swarm.wire.identity import Identity
 from giaann_p2p.swarm.wire.manifest import PROTOCOL, Manifest, Versions, swarm_id_of
@@ -174,3 +175,11 @@ def test_what_does_not_fit_is_named_with_its_remedy() -> None:
     assert MANIFEST.differences(other, computes=False) == [protocol]
     bare = MANIFEST.differences(Versions())
     assert ["none is installed" in bare[0], "here: none" in bare[1]] == [True, True]
+
+
+def test_no_manifest_is_founded_that_nobody_could_read() -> None:
+    cuts = tuple(Cut(f"{n:04}{'x' * 90}", 2) for n in range(1000))
+    with pytest.raises(SpecError, match=r"at most 65,536 bytes, not .*: cut fewer columns"):
+        Manifest.founded(FOUNDER, "town", layout=Layout(cuts=cuts))
+    founded = Manifest.founded(FOUNDER, "town", layout=Layout(cuts=cuts[:500]))
+    assert Manifest.read(founded.to_bytes()) == founded
