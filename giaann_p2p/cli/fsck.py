@@ -25,21 +25,25 @@ _EVERY, _SECOND = 2.0, 1.0
 """Seconds between two comparisons, and between updates of the countdown to the next."""
 
 
+Against = Annotated[
+    Path | None,
+    typer.Option(metavar="DB", help="A solo database that should have the same content."),
+]
+Wait = Annotated[
+    float,
+    typer.Option(
+        min=0,
+        metavar="SECONDS",
+        callback=a_number,
+        help="How long to wait for replicas to agree.",
+    ),
+]
+
+
 def fsck(
     join: Join,
-    against: Annotated[
-        Path | None,
-        typer.Option(metavar="DB", help="A solo database that should have the same content."),
-    ] = None,
-    wait: Annotated[
-        float,
-        typer.Option(
-            min=0,
-            metavar="SECONDS",
-            callback=a_number,
-            help="How long to wait for replicas to agree.",
-        ),
-    ] = 30.0,
+    against: Against = None,
+    wait: Wait = 30.0,
     no_wait: Annotated[
         bool, typer.Option("--no-wait", help="Report at once what differs, like --wait 0.")
     ] = False,

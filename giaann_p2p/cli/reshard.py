@@ -32,60 +32,69 @@ _SESSION = 3600
 _MOST_NAMED = 4
 
 
+Replicas = Annotated[
+    int,
+    typer.Option(
+        "--replicas",
+        metavar="N",
+        min=0,
+        help="Number of peers to own each shard.",
+        show_default="as now",
+    ),
+]
+Chunk = Annotated[
+    int,
+    typer.Option(
+        "--chunk",
+        metavar="SENTENCES",
+        min=0,
+        help="Sentences in a chunk of a text that is new to the swarm.",
+        show_default="as now",
+    ),
+]
+Shards = Annotated[
+    int,
+    typer.Option(
+        "--shards",
+        metavar="N",
+        min=0,
+        help="Number of shards: that of now, doubled once or twice.",
+        show_default="as now",
+    ),
+]
+CutNamed = Annotated[
+    str,
+    typer.Option(
+        "--cut",
+        metavar="WORD=PARTS,...",
+        help="Columns to divide by the words they lead to, in chunks of the new size.",
+        show_default="as now",
+    ),
+]
+CutLike = Annotated[
+    Path | None,
+    typer.Option(
+        "--cut-like",
+        metavar="FILE",
+        help="Choose these columns by a text like those that will be learned.",
+    ),
+]
+DryRun = Annotated[
+    bool, typer.Option("--dry-run", help="Only show what would change, and what would move.")
+]
+Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
+
+
 def reshard(
     join: Join,
     data_dir: GiversFolder,
-    replicas: Annotated[
-        int,
-        typer.Option(
-            "--replicas",
-            metavar="N",
-            min=0,
-            help="Number of peers to own each shard.",
-            show_default="as now",
-        ),
-    ] = 0,
-    chunk: Annotated[
-        int,
-        typer.Option(
-            "--chunk",
-            metavar="SENTENCES",
-            min=0,
-            help="Sentences in a chunk of a text that is new to the swarm.",
-            show_default="as now",
-        ),
-    ] = 0,
-    shards: Annotated[
-        int,
-        typer.Option(
-            "--shards",
-            metavar="N",
-            min=0,
-            help="Number of shards: that of now, doubled once or twice.",
-            show_default="as now",
-        ),
-    ] = 0,
-    cut: Annotated[
-        str,
-        typer.Option(
-            "--cut",
-            metavar="WORD=PARTS,...",
-            help="Columns to divide by the words they lead to, in chunks of the new size.",
-            show_default="as now",
-        ),
-    ] = "",
-    cut_like: Annotated[
-        Path | None,
-        typer.Option(
-            "--cut-like",
-            metavar="FILE",
-            help="Choose these columns by a text like those that will be learned.",
-        ),
-    ] = None,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only show what would change, and what would move.")
-    ] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    replicas: Replicas = 0,
+    chunk: Chunk = 0,
+    shards: Shards = 0,
+    cut: CutNamed = "",
+    cut_like: CutLike = None,
+    dry_run: DryRun = False,
+    yes: Yes = False,
     as_json: Json = False,
 ) -> None:
     """Raise the number of replicas or shards, or the size of chunks, while the swarm runs.
@@ -97,17 +106,11 @@ def reshard(
     nothing is new, the newest edition is sent to all peers again.
     """
     from giaann_p2p.node.members.membership import TokenIssuer
-    from giaann_p2p.store.cut_choice import named_cuts, of_nouns
 
-    if cut and cut_like:
-        raise UsageError("give --cut to name the columns, or --cut-like for a text, not both")
     if (cut or cut_like) and not chunk:
         raise UsageError("columns are cut only in chunks of a new size: give a larger --chunk, too")
     giver = TokenIssuer(data_dir)
-    if cut_like:
-        cuts = _chosen(giver, shards, cut_like)
-    else:
-        cuts = of_nouns(named_cuts(cut), giver.manifest.spec)
+    cuts = _cuts(giver, shards, cut, cut_like)
     run = _Reshard(giver, replicas, chunk, shards, cuts, as_json=as_json)
     try:
         asyncio.run(run.carry_out(join, dry_run=dry_run, asks=not yes))
@@ -226,6 +229,17 @@ class _Reshard:
                 name_of(one.peer): round(one.peak, 3) for one in plan.filled if not one.stays
             },
         }
+
+
+def _cuts(giver: "TokenIssuer", shards: int, named: str, text: Path | None) -> "tuple[Cut, ...]":
+    """Return the columns to cut: those that are named, or that a text shows."""
+    from giaann_p2p.store.cut_choice import named_cuts, of_nouns
+
+    if text is None:
+        return of_nouns(named_cuts(named), giver.manifest.spec)
+    if named:
+        raise UsageError("give --cut to name the columns, or --cut-like for a text, not both")
+    return _chosen(giver, shards, text)
 
 
 def _chosen(giver: "TokenIssuer", shards: int, text: Path) -> "tuple[Cut, ...]":
