@@ -41,7 +41,8 @@ class Slots:
     def of(self, row: Row) -> tuple[int, Ints]:
         """Return the slots of a row's own neuron and targets, [k]; a new neuron gets a new slot."""
         numbers = row.numbers
-        if not row.count and numbers is None and self._named is None:
+        is_unlearned = not (row.count or len(row.target)) and numbers is None
+        if is_unlearned and self._named is None:
             return self._of_unlearned(row.neuron), np.zeros(0, np.int64)
         if numbers is None or self._source not in (None, numbers.source):
             named = self._by_name(_pairs(row.target_concept, row.target_feature))

@@ -12,7 +12,7 @@ from giaann_p2p.model.spec import ModelSpec
 from giaann_p2p.model.subwords.ids import RESERVED
 from giaann_p2p.model.traits import traits_of
 from giaann_p2p.store.cut_columns import cut_columns
-from giaann_p2p.store.cuts import MOST_ALL, MOST_CUT, MOST_PARTS, Cut, checked
+from giaann_p2p.store.cuts import MOST_ALL, MOST_CUT, MOST_PARTS, Cut, can_be_cut, checked, together
 from giaann_p2p.store.layout import Layout
 
 _MOST_OF_SHARD = 1 / 8
@@ -52,13 +52,12 @@ def named_cuts(text: str) -> tuple[Cut, ...]:
 def of_nouns(cuts: Sequence[Cut], spec: ModelSpec) -> tuple[Cut, ...]:
     """Return cuts of the columns of some nouns, by the names that columns have in a model."""
     names = traits_of(spec.profile).column_names
-    return checked(
-        [
-            Cut(name, cut.parts)
-            for cut in cuts
-            for name in ([cut.word] if cut.word in RESERVED else names(cut.word, spec))
-        ]
-    )
+    named = [
+        Cut(name, cut.parts)
+        for cut in cuts
+        for name in ([cut.word] if cut.word in RESERVED else names(cut.word, spec))
+    ]
+    return checked(together([named]))  # several nouns may begin with one token
 
 
 def cuts_for(sample: Delta, layout: Layout, before: Sequence[Cut] = ()) -> tuple[Cut, ...]:
@@ -98,5 +97,5 @@ def _blocks(sample: Delta, layout: Layout) -> tuple[Ids, Ints]:
     block = layout.block_of(sample.feature).astype(np.int64)
     held = np.bincount(at * layout.blocks + block, sample.lengths, len(concept) * layout.blocks)
     heaviest = held.reshape(len(concept), layout.blocks).max(axis=1)
-    there = heaviest > 0
+    there = (heaviest > 0) & [can_be_cut(sample.names[word]) for word in concept.tolist()]
     return concept[there], heaviest[there]

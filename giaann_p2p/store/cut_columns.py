@@ -146,9 +146,9 @@ def cut_columns(cuts: tuple[Cut, ...]) -> CutColumns:
 @lru_cache(maxsize=16)
 def read_columns(by_time: tuple[CutColumns, ...]) -> CutColumns:
     """Return the columns to read where some were in force one after the other."""
-    last = by_time[-1].cuts
-    recut = {cut for one in by_time for cut in last if cut not in {*one.cuts}}
-    return CutColumns(last, {cut.word for cut in recut}) if recut else by_time[-1]
+    last = {*by_time[-1].cuts}
+    recut = {cut.word for one in by_time for cut in last.difference(one.cuts)}
+    return CutColumns(by_time[-1].cuts, recut) if recut else by_time[-1]
 
 
 def columns_in(names: Iterable[str], cuts: Sequence[Cut] = ()) -> CutColumns:

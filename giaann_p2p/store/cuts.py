@@ -42,7 +42,7 @@ def checked(cuts: Sequence[Cut]) -> tuple[Cut, ...]:
                 f"the parts of the column {cut.word!r} must be a power of two from 2 to"
                 f" {MOST_PARTS:,}; they are {cut.parts:,}"
             )
-        if not 0 < len(cut.word.encode()) <= _LONGEST or MARK in cut.word:
+        if not can_be_cut(cut.word):
             raise SpecError(f"{cut.word[:_LONGEST]!r} is no word, so it has no column to be cut")
     if (parts := sum(cut.parts for cut in ordered)) > MOST_ALL:
         raise SpecError(f"columns are cut into at most {MOST_ALL:,} parts in all, not {parts:,}")
@@ -50,6 +50,11 @@ def checked(cuts: Sequence[Cut]) -> tuple[Cut, ...]:
         if one.word == other.word:
             raise SpecError(f"the column {one.word!r} is cut twice")
     return ordered
+
+
+def can_be_cut(word: str) -> bool:
+    """Return whether a word may be named in a list of cuts."""
+    return word.isprintable() and 0 < len(word.encode()) <= _LONGEST  # MARK is not printable
 
 
 def together(cuts: Iterable[Sequence[Cut]]) -> tuple[Cut, ...]:

@@ -58,6 +58,12 @@ def test_what_was_never_learned_has_a_slot_too() -> None:
     assert len(slots) == count + 1
 
 
+def test_a_row_that_never_occurred_but_leads_somewhere_has_slots_for_its_targets() -> None:
+    row = replace(row_of(ROWS, NAMES[3]), count=0)
+    own, targets = (slots := Slots()).of(row)
+    assert len({own, *targets.tolist()}) == len(slots) == 1 + len(row.target_concept) > 1
+
+
 def test_what_is_learned_after_it_was_asked_for_keeps_its_slot_in_a_network() -> None:
     slots, name = Slots(), Name("bee", "b")
     first = slots.of(empty_row(name.neuron, name))[0]

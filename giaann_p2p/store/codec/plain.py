@@ -24,6 +24,7 @@ from giaann_p2p.store.codec.cursor import Cursor
 from giaann_p2p.store.codec.damage import check
 from giaann_p2p.store.codec.parcel import Limits, adds_up
 from giaann_p2p.store.codec.words import text_of
+from giaann_p2p.store.cuts import part_of
 
 MAGIC = b"GIAr"
 MOST_CONNECTIONS = 256
@@ -113,10 +114,7 @@ def _row(cursor: Cursor, limits: Limits) -> Row:
     strength = np.frombuffer(cursor.take(8 * size), "<i8")
     branch, segment, marks = (bytes(cursor.take(size)) for _ in range(3))
     name, word = (bytes(cursor.take(length)) for length in lengths)
-    check(
-        (count > 0 or size > 0) and count >> _SUM_BITS == 0,
-        f"a row's count is out of range: {count}",
-    )
+    check(count >> _SUM_BITS == 0, f"a row's count is out of range: {count}")
     check(not marks.translate(None, _MARKS) and marks[:1] != b"\0", "a row's marks are invalid")
     check(marks.count(1) == targets, "a row's marks do not match its number of targets")
     _check_targets(to_concept, to_feature)
@@ -130,12 +128,14 @@ def _row(cursor: Cursor, limits: Limits) -> Row:
         check(np.minimum.reduce(strength) > 0, "a strength is below 1")
         check(adds_up(strength), "a row's strengths add up to more than 63 bits")
         _check_order(*place, first)
+    column = text_of(concept, name)
+    check(count > 0 or (size > 0 and part_of(column) is not None), "a row never occurred")
     said = text_of(feature, word) if feature != PRIME else None
     target = np.add.accumulate(first, dtype=np.int64)
     target -= 1
     return Row(
         Neuron(concept, feature),
-        Name(text_of(concept, name), said),
+        Name(column, said),
         count,
         to_concept,
         to_feature,

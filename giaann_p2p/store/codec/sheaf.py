@@ -29,6 +29,7 @@ from giaann_p2p.store.codec.links import Links, Shape, Traced, chained, traced
 from giaann_p2p.store.codec.parcel import Limits, adds_up, check_sizes
 from giaann_p2p.store.codec.strengths import TABLE, Strengths
 from giaann_p2p.store.codec.words import Neurons, Words, neurons_of, words_of
+from giaann_p2p.store.cuts import part_of
 
 MAGIC = b"GIAs"
 _SIZES = struct.Struct("<IIIIIHH")
@@ -159,6 +160,8 @@ def decode(data: bytes | memoryview, limits: Limits) -> SheafRows:
     reached = traced(links, Strengths(*arrays[10:]), shape, sizes.neurons)
     lengths = np.diff(reached.ends[reached.rows])
     check(((count > 0) | (lengths > 0)).all(), "a row is empty")
+    parts = {*found.concept[row[count == 0]].tolist()}
+    check(all(part_of(found.names[word]) for word in parts), "a row never occurred")
     check(
         adds_up(count) and adds_up(reached.strength),
         "the sum of counts or strengths exceeds 63 bits",

@@ -29,6 +29,7 @@ from giaann_p2p.model.row_slice import EVERYTHING, RowSlice
 from giaann_p2p.model.rows import Name, Neuron, Row, empty_row
 from giaann_p2p.model.sequence import Ids, Names
 from giaann_p2p.store.codec.sheaf import Sheaf
+from giaann_p2p.store.cuts import part_of
 from giaann_p2p.store.layout import Layout, Shards
 from giaann_p2p.store.memory.batch import Batch, Gathered, Pending, batch_of, gathered
 from giaann_p2p.store.memory.content import of_rows
@@ -296,10 +297,18 @@ class Columns:
     def rows(self, concept: Ids, feature: Ids, within: RowSlice = EVERYTHING) -> Sheaf:
         """Return a slice of the given neurons' rows; neurons without a row here are left out.
 
+        So are rows that never occurred, which only a liar adds, unless they are those of parts.
+
         One call is cheaper than many calls of `row`.
         """
         sheaf = self._rows(concept, feature, within)
         names = self._names_of(sheaf.concept[sheaf.row], sheaf.feature[sheaf.row])
+        never = sheaf.row[sheaf.counts == 0]
+        pairs = zip(sheaf.concept[never].tolist(), sheaf.feature[never].tolist(), strict=True)
+        if false := {pair for pair in pairs if part_of(names[pair[0]]) is None}:
+            asked = zip(concept.tolist(), feature.tolist(), strict=True)
+            told = np.array([pair not in false for pair in asked])
+            return self.rows(concept[told], feature[told], within)
         return sheaf._replace(names=names)
 
     def delta_of(self, concept: Ids, feature: Ids) -> Delta:

@@ -15,10 +15,11 @@ import numpy as np
 from giaann_p2p.errors import GiaannError, MessageError, UsageError
 from giaann_p2p.model.digest import DIGEST_BYTES
 from giaann_p2p.model.row_slice import EVERYTHING, RowSlice
-from giaann_p2p.model.rows import Neuron, Question
+from giaann_p2p.model.rows import Neuron, Question, Row
 from giaann_p2p.model.sequence import Ids
 from giaann_p2p.store.applied import Applied
 from giaann_p2p.store.codec import plain, sheaf
+from giaann_p2p.store.cuts import part_of
 from giaann_p2p.store.layout import Layout, Shards, among
 from giaann_p2p.store.store import Store
 from giaann_p2p.store.transfer import Export
@@ -206,7 +207,7 @@ class Answers:
             if serves(self._layout.shard_of(*neuron)):
                 (row,) = self._store.read(Question([neuron]))
             told = marks[MARK_BYTES * at : MARK_BYTES * (at + 1)]
-            if row and mark_of(row, question.salt) == told:
+            if row and _is_told(row) and mark_of(row, question.salt) == told:
                 same.append(at)
         return same
 
@@ -242,7 +243,7 @@ class Answers:
         serves = {shard: self._serves(shard) for shard in sorted({*homes})}
         found = [neuron for neuron, shard in zip(neurons, homes, strict=True) if serves[shard]]
         read = self._store.read(Question(list(dict.fromkeys(found))))
-        rows = [row for row in read if row]
+        rows = [row for row in read if row and _is_told(row)]
         if sum(len(row.target) for row in rows) <= plain.MOST_CONNECTIONS:
             told = plain.encode(rows)
         else:
@@ -407,6 +408,11 @@ def size_of(answer: Rows) -> tuple[int, int]:
         return plain.sizes_of(answer.parcel)
     sizes = sheaf.sizes_of(answer.parcel)
     return sizes.rows, sizes.connections
+
+
+def _is_told(row: Row) -> bool:
+    """Return whether a row may be in an answer: only parts lead somewhere without occurring."""
+    return row.count > 0 or part_of(row.name.concept) is not None
 
 
 def _numbers(data: bytes) -> Ids:

@@ -1,5 +1,7 @@
 """Which columns to cut: what a founder names, and what a sample of the text shows."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -10,7 +12,7 @@ from giaann_p2p.model.learn import learn
 from giaann_p2p.model.spec import ModelSpec
 from giaann_p2p.store import cut_choice
 from giaann_p2p.store.cut_choice import cuts_for, named_cuts, of_nouns, spread
-from giaann_p2p.store.cuts import MARK, MOST_ALL, MOST_PARTS, Cut
+from giaann_p2p.store.cuts import MARK, MOST_ALL, MOST_PARTS, Cut, checked
 from giaann_p2p.store.layout import Layout
 from tests.helpers import SMALL, built
 
@@ -44,8 +46,7 @@ def test_nouns_are_cut_by_the_names_of_their_columns() -> None:
         *(" day", "day", " Day", "Day")
     }
     assert of_nouns([Cut("any column", 8)], subword_spec()) == (Cut("any column", 8),)
-    with pytest.raises(SpecError, match="'day' is cut twice"):
-        of_nouns(named_cuts("day=2,Day=4"), ModelSpec())
+    assert of_nouns(named_cuts("day=2,Day=4"), ModelSpec()) == (Cut("day", 4),)
 
 
 @pytest.mark.parametrize(
@@ -70,6 +71,28 @@ def test_what_is_no_column_is_refused(text: str) -> None:
 def test_columns_that_cannot_be_cut_so_are_refused(text: str, says: str) -> None:
     with pytest.raises(SpecError, match=says):
         named_cuts(text)
+
+
+def test_what_cannot_be_named_is_not_chosen() -> None:
+    words = ["noun1", "noun2", "noun3", "noun4"]
+    strange = dict(
+        zip(
+            words,
+            [
+                "x" * 101,
+                "a\x1f2",
+                "\x07",
+                "of\u2028",
+            ],
+            strict=True,
+        )
+    )
+    names = {word: strange.get(text, text) for word, text in SAMPLE.names.items()}
+    cuts = cuts_for(replace(SAMPLE, names=names), LAYOUT)
+    assert {cut.word for cut in cuts} == {cut.word for cut in cuts_for(SAMPLE, LAYOUT)} - {*words}
+    for word in (*strange.values(), "", "\udcff"):
+        with pytest.raises(SpecError, match="is no word"):
+            named_cuts(f"{word}=4") if word and word.isprintable() else checked([Cut(word, 4)])
 
 
 def test_large_columns_are_cut_and_small_ones_are_not() -> None:

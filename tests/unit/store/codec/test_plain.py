@@ -12,6 +12,7 @@ from giaann_p2p.model.ids import PRIME, word_id
 from giaann_p2p.model.rows import Name, Neuron, Question, Row, empty_row
 from giaann_p2p.store.codec.parcel import Limits
 from giaann_p2p.store.codec.plain import MAGIC, decode, encode, sizes_of
+from giaann_p2p.store.cuts import MARK
 from tests.unit.store.memory.test_columns import assert_row
 
 LIMITS = Limits(branches=3, segments=4, neurons=3, connections=1000)
@@ -97,11 +98,13 @@ def test_what_no_row_is_does_not_pass(why: str) -> None:
 
 
 def test_a_part_of_a_cut_column_counts_nothing_but_leads_somewhere() -> None:
-    part = replace(ROW, count=0)
-    (told,) = decode(encode([part]), LIMITS).read(Question([ROW.neuron]))
+    name = Name(f"bee{MARK}3", BEE.feature)
+    part = replace(ROW, neuron=name.neuron, name=name, count=0)
+    (told,) = decode(encode([part]), LIMITS).read(Question([part.neuron]))
     assert_row(told, part)
-    with pytest.raises(DamagedError, match="count is out of range: 0"):
-        decode(encode([empty_row(BEE.neuron, BEE)]), LIMITS)
+    for row in (replace(ROW, count=0), empty_row(BEE.neuron, BEE), empty_row(name.neuron, name)):
+        with pytest.raises(DamagedError, match="a row never occurred"):
+            decode(encode([row]), LIMITS)
 
 
 def test_no_more_rows_than_may_be() -> None:

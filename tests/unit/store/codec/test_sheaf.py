@@ -16,6 +16,7 @@ from giaann_p2p.store.codec import sheaf
 from giaann_p2p.store.codec.arrays import pack, unpack
 from giaann_p2p.store.codec.parcel import Limits
 from giaann_p2p.store.codec.sheaf import MAGIC, Sheaf, decode, encode
+from giaann_p2p.store.cuts import MARK
 from tests.unit.store.memory.test_columns import assert_row
 
 BRANCHES, SEGMENTS = 3, 4
@@ -191,10 +192,17 @@ def test_what_encodes_and_is_no_row_does_not_pass(lie: dict[str, Any], why: str)
         decode(encode(SHEAF._replace(**lie), BRANCHES, SEGMENTS), LIMITS)
 
 
-def test_a_part_of_a_cut_column_counts_nothing_but_leads_somewhere() -> None:
-    data = encode(SHEAF._replace(counts=np.array([0, 1])), BRANCHES, SEGMENTS)
-    (row,) = decode(data, LIMITS).read(Question([BEE]))
-    assert_row(row, row_of(BEE, 0, ROWS[BEE][1]))
+def test_a_part_of_a_cut_column_counts_nothing_but_leads_somewhere(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with pytest.raises(DamagedError, match="a row never occurred"):
+        decode(encode(SHEAF._replace(counts=np.array([0, 1])), BRANCHES, SEGMENTS), LIMITS)
+    part = Neuron(word_id(f"bee{MARK}3"), PRIME)
+    monkeypatch.setitem(NAMES, part.concept, f"bee{MARK}3")
+    some = bound({part: ROWS[BEE], WASP: ROWS[WASP]})._replace(counts=np.array([0, 1]))
+    (row,) = decode(encode(some, BRANCHES, SEGMENTS), LIMITS).read(Question([part]))
+    assert row is not None
+    assert (row.count, len(row.strength)) == (0, 5)
     empty = bound({BEE: (1, []), WASP: ROWS[WASP]})._replace(counts=np.array([0, 1]))
     with pytest.raises(DamagedError, match="a row is empty"):
         decode(encode(empty, BRANCHES, SEGMENTS), LIMITS)

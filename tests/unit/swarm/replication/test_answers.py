@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from msgspec import structs
 
 from giaann_p2p.errors import DiskError, MessageError, UsageError
 from giaann_p2p.model.delta import total
@@ -13,8 +14,11 @@ from giaann_p2p.store.applied import MOST_CHUNKS, Applied
 from giaann_p2p.store.codec import plain, sheaf
 from giaann_p2p.store.codec.parcel import decode
 from giaann_p2p.store.content import Content
+from giaann_p2p.store.cut_columns import cut_columns
+from giaann_p2p.store.cuts import Cut
 from giaann_p2p.store.store import Store
 from giaann_p2p.store.transfer import Export, Import, Manifest
+from giaann_p2p.store.update import Update
 from giaann_p2p.swarm.replication import answers
 from giaann_p2p.swarm.replication.answers import Answers
 from giaann_p2p.swarm.replication.shard_fingerprint import proofs
@@ -39,6 +43,7 @@ from giaann_p2p.swarm.wire.messages import (
     Refusal,
 )
 from giaann_p2p.swarm.wire.replica import ReplicaState
+from giaann_p2p.swarm.wire.row_mark import SALT_BYTES, mark
 from giaann_p2p.swarm.wire.row_messages import Read, ReadSlice, Rows
 from giaann_p2p.swarm.wire.shardset import packed, unpacked
 from tests.helpers import assert_same
@@ -113,6 +118,28 @@ def test_a_few_rows_are_told_plainly_and_more_in_a_sheaf() -> None:
     said = answering(held).to(read(*NEURONS[:5]))
     assert isinstance(said, Rows)
     assert sheaf.decode(said.parcel, LIMITS).neurons == {*NEURONS[:5]}
+
+
+def test_a_row_that_never_occurred_is_told_of_parts_only() -> None:
+    """Whoever teaches may make one up; readers of any release refuse what they do not know."""
+    delta = LESSONS.delta(1)
+    named = zip(delta.concept.tolist(), delta.feature.tolist(), strict=True)
+    leads = [Neuron(*pair) for pair, n in zip(named, delta.lengths.tolist(), strict=True) if n]
+    at = delta.find(*leads[0])
+    part = cut_columns((Cut(delta.names[leads[0].concept], 2),))
+    never = replace(delta, count=np.where(np.arange(delta.neurons) == at, 0, delta.count))
+    (_, beside), held = part.parts(leads[0]), store()
+    held.apply([Update(JOB, 9, held.shards, never), Update(JOB, 10, held.shards, part.cut(never))])
+    for more, decoded in ((2, plain.decode), (6, sheaf.decode)):
+        said = answering(held).to(read(leads[0], beside, *leads[1:more]))
+        assert isinstance(said, Rows)
+        assert decoded(said.parcel, LIMITS).neurons == {beside, *leads[1:more]}
+    salt = bytes(SALT_BYTES)
+    (row,) = held.read(Question(leads[:1]))
+    assert row is not None
+    said = answering(held).to(structs.replace(read(leads[0]), marks=mark(row, salt), salt=salt))
+    assert isinstance(said, Rows)
+    assert not said.same
 
 
 def test_long_rows_are_told_in_a_sheaf_however_few(monkeypatch: pytest.MonkeyPatch) -> None:
