@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from bootstrap import daemon
 from bootstrap.daemon import _founded, _path, _resharding, _shape, serve, told_to_others
 from bootstrap.options import BootstrapOptions
 from giaann_p2p import subword_spec
@@ -90,8 +91,9 @@ def test_column_segments_are_in_the_model_of_the_manifest(tmp_path: Path) -> Non
 def test_columns_are_cut_as_said_or_as_a_text_shows(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(logging.getLogger("giaann"), "propagate", True)  # another test may log
-    caplog.set_level(logging.INFO, "giaann")
+    log = logging.Logger("founder")  # apart from those that other tests set up
+    log.addHandler(caplog.handler)
+    monkeypatch.setattr(daemon, "_LOG", log)
     shape = {"profile": "words", "shards": 64}
     with Folder(tmp_path / "said") as folder:
         founded = _founded(options(new="bees", cut="sea=4,day=16", **shape), folder)
