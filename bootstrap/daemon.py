@@ -1,10 +1,12 @@
 """The bootstrap peer's process: it founds or joins a swarm, and serves it until it is ended."""
 
+import asyncio
 import ipaddress
 import logging
 import re
+import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -53,7 +55,8 @@ async def _found(options: BootstrapOptions, folder: Folder) -> int:
     """
     known = Acquaintances(folder.known_peers)
     with folder.tried() as keep:
-        is_new, manifest = folder.manifest() is None, _founded(options, folder)
+        is_new = folder.manifest() is None
+        manifest = await _founding(options, folder)
         token = _own_token(folder, manifest)
         async with network(folder, options, (), known, token) as place:
             keep()
@@ -61,6 +64,26 @@ async def _found(options: BootstrapOptions, folder: Folder) -> int:
                 _LOG.info("founded the swarm %r: %s", manifest.name, _shape(manifest))
             daemon = Daemon(options, folder, place, known, manifest)
             return await _serve(daemon, _resharding(options, folder))
+
+
+async def _founding(options: BootstrapOptions, folder: Folder) -> Manifest:
+    """Return the manifest as `_founded` does; a signal ends the learning of a sample."""
+    if not options.cut_like:
+        return _founded(options, folder)
+    ended = threading.Event()
+
+    def progress(_: int) -> None:
+        if ended.is_set():
+            raise UsageError("ended by a signal")  # in the thread: nobody sees it
+
+    loop = asyncio.get_running_loop()
+    founding = loop.run_in_executor(None, _founded, options, folder, progress)
+    try:
+        return await asyncio.shield(founding)
+    except asyncio.CancelledError:
+        ended.set()
+        await asyncio.gather(founding, return_exceptions=True)
+        raise
 
 
 async def _serve(daemon: Daemon, issuer: TokenIssuer | None = None) -> int:
@@ -99,8 +122,13 @@ def _path(options: BootstrapOptions) -> Path:
     return usual_folder(re.sub(r"[^\w-]", "_", options.new), "bootstrap")
 
 
-def _founded(options: BootstrapOptions, folder: Folder) -> Manifest:
-    """Return the manifest of the swarm founded in this folder; found the swarm if there is none."""
+def _founded(
+    options: BootstrapOptions, folder: Folder, progress: Callable[[int], None] = lambda _: None
+) -> Manifest:
+    """Return the manifest of the swarm founded in this folder; found the swarm if there is none.
+
+    `progress` is called after each chunk of a sample.
+    """
     if (kept := folder.manifest()) is not None:
         if options.new and options.new != kept.name:
             raise UsageError(
@@ -126,7 +154,7 @@ def _founded(options: BootstrapOptions, folder: Folder) -> Manifest:
         founder,
         options.new,
         spec=spec,
-        layout=_cut(layout, options, spec),
+        layout=_cut(layout, options, spec, progress),
         replicas=options.replicas,
         quorum=options.quorum,
         redundancy=options.redundancy,
@@ -136,14 +164,16 @@ def _founded(options: BootstrapOptions, folder: Folder) -> Manifest:
     return manifest
 
 
-def _cut(layout: Layout, options: BootstrapOptions, spec: ModelSpec) -> Layout:
+def _cut(
+    layout: Layout, options: BootstrapOptions, spec: ModelSpec, progress: Callable[[int], None]
+) -> Layout:
     """Return the layout with the columns cut that the options name, or that a text shows."""
     cuts = of_nouns(named_cuts(options.cut), spec)
     if options.cut_like:
         from giaann_p2p.solo.sample import sampled  # slow to import, and rarely needed
 
         _LOG.info("learning a part of %s, to see which columns are large", options.cut_like)
-        sample = sampled(Path(options.cut_like), spec)
+        sample = sampled(Path(options.cut_like), spec, progress)
         cuts = cuts_for(sample, layout)
         before, after = spread(sample, layout, ()), spread(sample, layout, cuts)
         _LOG.info(

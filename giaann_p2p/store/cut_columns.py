@@ -8,7 +8,7 @@ the word and its number, with `MARK` in between, as no word is named. So shards,
 and votes treat a part as they treat any column; only who learns a chunk cuts its delta, and only
 who predicts joins rows again.
 
-What a row says does not depend on whether it was cut, and neither do answers.
+Cutting changes neither the rows that are read nor the answers.
 
 A column may be cut into more parts later. Parts are divided as shards are: part j of 2^k becomes
 the parts j and j + 2^k, by one more bit of the same hash. But nothing is moved: what was learned
@@ -154,8 +154,8 @@ def read_columns(by_time: tuple[CutColumns, ...]) -> CutColumns:
 def columns_in(names: Iterable[str], cuts: Sequence[Cut] = ()) -> CutColumns:
     """Return the cut columns of a store with these words, which cuts new chunks as `cuts` say.
 
-    What it has from elsewhere may have more parts. Whoever taught it may have made up names of
-    parts: if there are too many parts, those columns count of which most have been met.
+    Columns that came from elsewhere may have more parts. Names of parts may be forged, so the
+    number of all parts is bounded; beyond it, only the columns with the most names count as cut.
     """
     most, recut = {cut.word: cut.parts for cut in cuts}, set[str]()
     met, last = Counter[str](), dict[str, int]()

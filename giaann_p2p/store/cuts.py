@@ -26,7 +26,7 @@ class Cut(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=Tr
     """A column that is cut by target."""
 
     word: str
-    """The column's noun, in lower case."""
+    """The column's name: a noun, or of subwords its first token or a reserved concept."""
     parts: int
     """The number of parts, a power of two."""
 

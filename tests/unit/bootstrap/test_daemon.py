@@ -3,6 +3,8 @@
 import asyncio
 import logging
 import socket
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -14,6 +16,7 @@ from giaann_p2p import subword_spec
 from giaann_p2p.errors import SpecError, TextError, UsageError
 from giaann_p2p.net.hive.daemon import DaemonError
 from giaann_p2p.net.hive.key_file import open_key_file
+from giaann_p2p.solo import sample
 from giaann_p2p.store.cuts import Cut
 from giaann_p2p.swarm.wire.link import MOST_ADDRESSES, Link
 from giaann_p2p.swarm.wire.manifest import Manifest
@@ -138,6 +141,33 @@ def test_a_sample_that_is_not_there_founds_nothing(tmp_path: Path) -> None:
         with pytest.raises(TextError, match="nothing to learn in it"):
             _founded(options(new="bees", cut_like=str(empty)), folder)
         assert folder.manifest() is None
+
+
+def test_a_signal_ends_the_learning_of_a_sample(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chunks, begun = list[int](), asyncio.Event()
+
+    async def story() -> None:
+        loop = asyncio.get_running_loop()
+
+        def sampled(_: Path, __: object, progress: Callable[[int], None]) -> None:
+            loop.call_soon_threadsafe(begun.set)
+            while True:
+                progress(len(chunks))
+                chunks.append(0)
+                time.sleep(0.01)
+
+        monkeypatch.setattr(sample, "sampled", sampled)
+        given = options(new="bees", cut_like=str(WIKI), data_dir=str(tmp_path / "a"))
+        task = asyncio.create_task(serve(given))
+        await begun.wait()
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        assert task.cancelled()
+
+    asyncio.run(story())
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_founder_whose_port_is_taken_founds_nothing(

@@ -32,7 +32,7 @@ def lesson(number: int) -> Delta:
 LESSONS = [lesson(number) for number in range(6)]
 WHOLE = total(LESSONS)
 LEARNED = total([cut_columns(FORMS[n // 2]).cut(one) for n, one in enumerate(LESSONS)])
-"""What two lessons in each form add up to."""
+"""The sum of two lessons in each form."""
 NEURONS = [Neuron(*n) for n in zip(WHOLE.concept.tolist(), WHOLE.feature.tolist(), strict=True)]
 
 

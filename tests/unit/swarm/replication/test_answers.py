@@ -121,7 +121,7 @@ def test_a_few_rows_are_told_plainly_and_more_in_a_sheaf() -> None:
 
 
 def test_a_row_that_never_occurred_is_told_of_parts_only() -> None:
-    """Whoever teaches may make one up; readers of any release refuse what they do not know."""
+    """A hostile compute peer may push one, and readers of earlier releases refuse it."""
     delta = LESSONS.delta(1)
     named = zip(delta.concept.tolist(), delta.feature.tolist(), strict=True)
     leads = [Neuron(*pair) for pair, n in zip(named, delta.lengths.tolist(), strict=True) if n]
