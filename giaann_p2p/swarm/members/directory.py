@@ -28,7 +28,7 @@ import numpy as np
 
 from giaann_p2p.errors import RecordError, UsageError
 from giaann_p2p.store.layout import Shards
-from giaann_p2p.swarm.members.claims import Bits, Claims, Mask, has, have
+from giaann_p2p.swarm.members.claims import Claims, Mask, SetColumn
 from giaann_p2p.swarm.members.health import Health, Placing
 from giaann_p2p.swarm.members.silent_backoff import SilentBackoff
 from giaann_p2p.swarm.wire.admission import Admission
@@ -482,10 +482,10 @@ class Directory:
     def _announcements(self, mask: Mask) -> list[Announcement]:
         return [self._entries[row].announcement for row in np.flatnonzero(mask).tolist()]
 
-    def _has(self, bits: Bits, shard: int) -> Mask:
+    def _has(self, sets: SetColumn, shard: int) -> Mask:
         if not 0 <= shard < self._claims.shards:
             raise UsageError(f"there is no shard {shard}; the last is {self._claims.shards - 1}")
-        return has(bits, shard)
+        return sets.has(shard)
 
     def _naming(self, mask: Mask, now: float) -> list[Peer]:
         peers = [found.peer for found in self._announcements(mask)]
@@ -500,7 +500,7 @@ class Directory:
         rows = [self._rows.get((Peer(peer), "storage"), -1) for peer in placement.peers]
         row = np.array(rows)[owners]  # [N, R]
         shard = np.arange(len(owners))[:, None]
-        settled = (row >= 0) & self._claims.live[row] & have(self._claims.ready, row, shard)
+        settled = (row >= 0) & self._claims.live[row] & self._claims.ready.have(row, shard)
         settled |= (row >= 0) & ~among[row]  # silent peers fetch nothing
         return int(np.count_nonzero(~settled))
 
