@@ -20,6 +20,7 @@ from giaann_p2p.store.layout import Shards, divided
 
 _Bytes = npt.NDArray[np.uint8]
 _LONGEST_GAP = 3
+_OTHER_FORM = "a set of shards is not in its canonical encoding"
 
 
 class _Form(IntEnum):
@@ -54,18 +55,23 @@ def unpacked(data: bytes, count: int) -> Shards:
     """
     if not 1 <= len(data) <= most_bytes(count):
         raise MessageError(f"a set of shards has 1 to {most_bytes(count)} bytes, not {len(data)}")
-    body = np.frombuffer(data, np.uint8)[1:]
-    if data[0] == _Form.BITS:
+    form, body = data[0], np.frombuffer(data, np.uint8)[1:]
+    if form == _Form.BITS:
         mask = _of_bits(body, count)
-    elif data[0] in (_Form.MEMBERS, _Form.OTHERS):
-        mask = _mask_of(_of_gaps(body, count), count) ^ bool(data[0])
+        shards, is_canonical = np.flatnonzero(mask), _packed(mask) == data
+    elif form == _Form.MEMBERS:
+        shards = _of_gaps(body, count)
+        is_canonical = 2 * len(shards) <= count and len(body) < _bits_length(count)
+    elif form == _Form.OTHERS:
+        shards = np.flatnonzero(~_mask_of(_of_gaps(body, count), count))
+        is_canonical = 2 * len(shards) > count and len(body) < _bits_length(count)
     else:
-        raise MessageError(f"a set of shards has the unknown form {data[0]}")
-    if _packed(mask) != data:
-        raise MessageError("a set of shards is not in its canonical encoding")
-    shards = np.flatnonzero(mask).astype(np.uint16)
-    shards.flags.writeable = False
-    return shards
+        raise MessageError(f"a set of shards has the unknown form {form}")
+    if not is_canonical:
+        raise MessageError(_OTHER_FORM)
+    found: Shards = shards.astype(np.uint16)
+    found.flags.writeable = False
+    return found
 
 
 def is_doubled(after: int, before: int) -> bool:
@@ -139,6 +145,8 @@ def _of_gaps(body: _Bytes, count: int) -> Ints:
     lengths = np.diff(starts)
     if starts[-1] != len(body) or lengths.max() > _LONGEST_GAP:
         raise MessageError("a set of shards has gaps that are cut off or too long")
+    if np.any((lengths > 1) & (body[last] == 0)):
+        raise MessageError(_OTHER_FORM)
     place = np.arange(len(body)) - np.repeat(starts[:-1], lengths)
     gaps = np.add.reduceat((body & 127).astype(np.int64) << 7 * place, starts[:-1])
     shards = np.cumsum(gaps + 1) - 1
