@@ -354,8 +354,12 @@ class HiveBoard:
     async def _look_shortly(self, role: Role, seconds: int) -> bool:
         """Ask some nodes of the last search; return whether it is recent, and all answered."""
         node, searches = self._node, self._last_search  # p2pd may be restarted meanwhile
-        last = searches.get(role)
-        if last is None or not last.holds(self.nodes, asyncio.get_running_loop().time()):
+        last, guard = searches.get(role), self._guard
+        if (
+            guard is None
+            or last is None
+            or not last.holds(self.nodes, asyncio.get_running_loop().time())
+        ):
             return False
         asked = spread(last.near, _ASKED, MOST_KEYS)
         calls = [
@@ -364,7 +368,8 @@ class HiveBoard:
             )
             for peer_id, keys in asked.items()
         ]
-        answers = await asyncio.gather(*calls)
+        with guard.records_only():
+            answers = await asyncio.gather(*calls)
         silent = [peer_id for peer_id, said in zip(asked, answers, strict=True) if said is None]
         if not silent:
             return True
@@ -407,7 +412,9 @@ class HiveBoard:
     async def _rest_of(self, peer_id: PeerID, finding: Finding) -> None:
         """Ask a node for the records that its answer lacked; a slow node delays nobody else."""
         for key in finding.cut[peer_id]:
-            await self._node.protocol.call_find(peer_id, [DHTID.from_bytes(key)])
+            if self._guard is not None:
+                with self._guard.records_only():
+                    await self._node.protocol.call_find(peer_id, [DHTID.from_bytes(key)])
 
     async def _spread(self, key: bytes, record: bytes, lifetime: float, taken: list[bool]) -> None:
         """Post a record to the nearest nodes that take it; append their verdicts to `taken`."""

@@ -7,6 +7,10 @@ each message carries its sender's token, and strangers are neither asked nor ans
 
 Each message also carries addresses of nodes (see ways.py), because p2pd cannot look them up.
 
+Most calls want records only: these calls say so, and the answers name no nodes. Otherwise an answer
+names up to twenty nodes for each key, which at rest would be most of the bytes, and most of the
+work of both sides.
+
 A node's answer is limited to the size that an honest answer can have, and kept apart from those of
 other nodes (see finding.py). So the reader, which verifies each record, knows which node lied.
 """
@@ -14,7 +18,8 @@ other nodes (see finding.py). So the reader, which verifies each record, knows w
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from math import inf
 from typing import Any
 
@@ -41,6 +46,11 @@ asked would get no answer."""
 _MET_FOR = 60.0
 """The seconds after a successful call for which a node is called again without dialling it first.
 If its connection has broken since, that call may fail, and the next one dials."""
+_RECORDS_ONLY = b"records only"
+"""The mark of a request whose answer should name no nodes, in a field that hivemind leaves empty.
+Earlier releases ignore it."""
+_wants_no_nodes = ContextVar("_wants_no_nodes", default=False)
+"""Whether a call wants records only."""
 Handler = Callable[[Any, Any], Awaitable[Any]]
 Dial = Callable[[Peer, Sequence[str]], Awaitable[None]]
 _RECORDS = msgspec.msgpack.Decoder(list[bytes])
@@ -97,6 +107,15 @@ class Guard:
         for name in self._names:
             await self._p2p.remove_protobuf_handler(name)
 
+    @contextmanager
+    def records_only(self) -> Iterator[None]:
+        """Let the searches that begin in the context ask for records, but for no nodes."""
+        before = _wants_no_nodes.set(True)
+        try:
+            yield
+        finally:
+            _wants_no_nodes.reset(before)
+
     # Called by hivemind's DHT.
 
     async def add_protobuf_handler(
@@ -130,6 +149,8 @@ class Guard:
         name = self._name(name.rpartition(".")[2])
         request.auth.client_access_token.signature = self._token
         request.auth.nonce = self._ways.packed(self._me, self._mine())
+        if _wants_no_nodes.get():
+            request.auth.service_public_key = _RECORDS_ONLY
         found = await self._call(self._asked(peer, peer_id, name, request, answer))
         self._check_node(peer, found.peer.node_id)
         self._check_member(peer, found.auth.service_access_token.signature)
@@ -207,7 +228,11 @@ class Guard:
 
     async def _find(self, request: Any, context: Any) -> Any:  # noqa: ANN401
         _check_keys(request.keys)
-        response = await self._handlers["rpc_find"](request, context)
+        if request.auth.service_public_key == _RECORDS_ONLY:
+            response = dht_pb2.FindResponse(peer=await self._pinged(request, context))
+            response.results.extend([dht_pb2.FindResult() for _ in request.keys])
+        else:
+            response = await self._handlers["rpc_find"](request, context)
         room = _MOST_ANSWER
         for key, result in zip(request.keys, response.results, strict=True):
             records = self._shelf.get(key, self._clock())
@@ -226,9 +251,12 @@ class Guard:
         peer = peer_of_id(context.remote_id.to_bytes())
         asked = zip(request.keys, request.values, request.expiration_time, strict=True)
         taken = [self._take(peer, key, value, lifetime) for key, value, lifetime in asked]
+        return dht_pb2.StoreResponse(store_ok=taken, peer=await self._pinged(request, context))
+
+    async def _pinged(self, request: Any, context: Any) -> Any:  # noqa: ANN401
+        """Have hivemind note the node that sent a request; return this node's own description."""
         ping = dht_pb2.PingRequest(peer=request.peer)
-        known = await self._handlers["rpc_ping"](ping, context)
-        return dht_pb2.StoreResponse(store_ok=taken, peer=known.peer)
+        return (await self._handlers["rpc_ping"](ping, context)).peer
 
     def _take(self, peer: Peer, key: bytes, value: bytes, lifetime: float) -> bool:
         try:
@@ -242,8 +270,9 @@ class Guard:
     def _harvest(self, peer_id: PeerID, request: Any, response: Any) -> None:  # noqa: ANN401
         if len(response.results) != len(request.keys):
             raise MessageError("results: their number differs from that of the keys")
+        most = 0 if _wants_no_nodes.get() else MOST_NEIGHBOURS
         for key, result in zip(request.keys, response.results, strict=True):
-            self._keep_honest_neighbours(result)
+            self._keep_honest_neighbours(result, most)
             for finding in self.findings:
                 if key in finding.keys:
                     self._gather(finding, peer_id, key, result, alone=len(request.keys) == 1)
@@ -266,10 +295,10 @@ class Guard:
         elif result.expiration_time > 0 and not alone:
             finding.cut.setdefault(peer_id, []).append(key)
 
-    def _keep_honest_neighbours(self, result: Any) -> None:  # noqa: ANN401
+    def _keep_honest_neighbours(self, result: Any, most: int) -> None:  # noqa: ANN401
         pairs = list(zip(result.nearest_node_ids, result.nearest_peer_ids, strict=False))
         del result.nearest_node_ids[:], result.nearest_peer_ids[:]
-        for node_id, number in pairs[:MOST_NEIGHBOURS]:
+        for node_id, number in pairs[:most]:
             try:
                 self._check_node(peer_of_id(number), node_id)
             except (UsageError, MessageError):

@@ -5,6 +5,8 @@ proves the id of the other side in its handshake, and so proves the `Peer` as we
 types are only hashes of a key, so they cannot belong to a peer of a swarm.
 """
 
+from functools import lru_cache
+
 import base58
 
 from giaann_p2p.errors import UsageError
@@ -27,6 +29,7 @@ def libp2p_id(peer: Peer) -> bytes:
     return _HEAD + peer
 
 
+@lru_cache(maxsize=1 << 14)  # the same peers are named again and again, and base58 is slow
 def libp2p_name(peer: Peer) -> str:
     """Return a peer's libp2p id in base58, as addresses contain it."""
     return base58.b58encode(libp2p_id(peer)).decode()

@@ -4,6 +4,7 @@ import asyncio
 import os
 import signal
 from functools import partial
+from typing import Any
 
 import pytest
 from hivemind.dht.routing import DHTID
@@ -14,6 +15,7 @@ from giaann_p2p.net.errors import Unreachable
 from giaann_p2p.net.hive import board as module
 from giaann_p2p.net.hive import guard
 from giaann_p2p.net.hive.board import HiveBoard
+from giaann_p2p.net.hive.guard import Guard
 from giaann_p2p.net.hive.peer_id import libp2p_id
 from giaann_p2p.net.hive.shelf import ALL, MOST_PLACE, NOTHING
 from giaann_p2p.swarm.wire.identity import SIGNATURE_BYTES, Identity
@@ -394,6 +396,50 @@ def test_more_than_fits_into_an_answer_is_asked_for_again(monkeypatch: pytest.Mo
         assert 4 * most < sum(sizes)
         monkeypatch.setattr(guard, "_MOST_ANSWER", most)
         assert flat(await boards[1].look("storage")) == sorted(want)
+        await all_closed(*boards)
+
+    hosts(story)
+
+
+@pytest.mark.parametrize("older", [False, True])
+def test_only_a_search_asks_which_nodes_are_near(
+    older: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A node of an earlier release names some all the same, and then nobody looks at them."""
+    keep, find = Guard._keep_honest_neighbours, Guard._find
+    named, kept = list[int](), list[int]()
+
+    def keeping(self: Guard, result: Any, most: int) -> None:  # noqa: ANN401
+        named.append(len(result.nearest_node_ids))
+        keep(self, result, most)
+        kept.append(len(result.nearest_node_ids))
+
+    async def unmarked(self: Guard, request: Any, context: Any) -> Any:  # noqa: ANN401
+        request.auth.service_public_key = b""
+        return await find(self, request, context)
+
+    monkeypatch.setattr(Guard, "_keep_honest_neighbours", keeping)
+    if older:
+        monkeypatch.setattr(Guard, "_find", unmarked)
+
+    async def story(place: Place) -> None:
+        boards = [await board(place) for _ in range(3)]
+        one = boards[0]
+        await until(lambda: all(each.nodes == 2 for each in boards))
+        await settled(*boards)
+        data = record(boards[1]._host.identity, CLOCK())
+        await boards[1].post("storage", data, 300)
+        named.clear()
+        kept.clear()
+        assert flat(await one.look("storage")) == [data]  # a search
+        assert sum(kept) == sum(named) > 0
+        named.clear()
+        kept.clear()
+        assert flat(await one.look("storage")) == [data]
+        assert (sum(named) > 0) == older
+        assert len(kept) == 32  # two nodes for each of 16 keys
+        assert sum(kept) == 0
+        assert all(each.nodes == 2 for each in boards)
         await all_closed(*boards)
 
     hosts(story)
