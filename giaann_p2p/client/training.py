@@ -14,7 +14,6 @@
 import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from enum import IntEnum
 from functools import partial
 from secrets import token_bytes
 from typing import Literal
@@ -23,6 +22,7 @@ import msgspec
 from pyroaring import BitMap
 
 from giaann_p2p.client import remedies
+from giaann_p2p.client.begun import Begun, size_to_go_on
 from giaann_p2p.client.job_run import JobRun, Tally
 from giaann_p2p.client.pages import Pages
 from giaann_p2p.client.session import Session
@@ -117,15 +117,6 @@ class TrainOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
             raise UsageError(f"patience must be 0 or more; it is {self.patience}")
 
 
-class _Begun(IntEnum):
-    """Whether a job was begun. An owner may lie, or not answer; a quorum of owners decides."""
-
-    NO = 0
-    PERHAPS = 1
-    """One owner says so, or owners that do not answer may have committed chunks of it."""
-    YES = 2
-
-
 class Trainer:
     """Trains the swarm of a session. Use one trainer per session; close it before the session."""
 
@@ -193,14 +184,12 @@ class Trainer:
                 needless,
             )
 
-        # A job is known by its chunks, so a text continues in chunks of the size it began with.
-        sizes, begun = self._visiting.around.rules.sizes, dict[int, _Begun]()
+        sizes, begun = self._visiting.around.rules.sizes, dict[int, Begun]()
         for size in sizes if len(sizes) > 1 else ():
             asked = job_of(job_id(corpus, epoch, spec, size), size, BitMap())
             with self._running(asked):
                 begun[size] = await asked.begun(watch, should_stop)
-        # Of several, the one that was in force first; the present one if none is begun.
-        size = max(sizes, key=lambda one: begun[one]) if any(begun.values()) else sizes[-1]
+        size = size_to_go_on(sizes, begun)
         number, needless = job_id(corpus, epoch, spec, size), BitMap()
         report.job = number
         for _ in range(_NAMES):
@@ -292,16 +281,16 @@ class _Job:
         """The name of the text."""
         return self._corpus.name
 
-    async def begun(self, watch: Watch, should_stop: Callable[[], bool]) -> _Begun:
+    async def begun(self, watch: Watch, should_stop: Callable[[], bool]) -> Begun:
         """Return whether any chunk of this job was learned, according to its owners."""
         self._watch, self._should_stop = watch, should_stop
         try:
             committed = await self._count()
         except _Stopped:
-            return _Begun.NO  # the caller then runs another job, which stops, too
+            return Begun.NO  # the caller then runs another job, which stops, too
         if committed:  # with the marks of withdrawn chunks
-            return _Begun.YES
-        return _Begun.PERHAPS if self._known(_ANY_CHUNK) else _Begun.NO
+            return Begun.YES
+        return Begun.PERHAPS if self._known(_ANY_CHUNK) else Begun.NO
 
     async def run(self, watch: Watch, should_stop: Callable[[], bool]) -> None:
         """Have the chunks learned that the owners lack, in several passes if needed."""
