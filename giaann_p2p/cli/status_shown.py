@@ -10,6 +10,7 @@ from rich.text import Text
 from giaann_p2p.cli.phrases import counted, names, some
 from giaann_p2p.swarm.members.causes import cause_of
 from giaann_p2p.swarm.members.commands import GENERAL, Commands
+from giaann_p2p.swarm.members.figures import cut_said
 from giaann_p2p.swarm.wire.identity import name_of
 from giaann_p2p.terminal import harmless
 from giaann_p2p.units import readable_bytes, span
@@ -80,6 +81,8 @@ def _figures(found: "Overview") -> Iterator[str]:
     yield f"{found.shards} shards, {counted(found.replicas, 'replica')} of each wanted{by}, " + (
         f"{health.least} or more ready"
     )
+    if cut := cut_said(found.cut):
+        yield cut
     if found.verdict != "starting":
         if health.lost:
             yield f"served by nobody: {counted(health.lost, 'shard')}"

@@ -96,11 +96,9 @@ class Session:
         return overview(
             self.around.directory,
             self.around.placement(now),
-            self.around.rules.replicas,
-            self.around.rules.quorum,
+            self.around.rules,
             now,
             silent,
-            self.around.rules.edition,
         )
 
     def losses(self) -> Losses:

@@ -22,6 +22,7 @@ from giaann_p2p.net.hive.config import HostConfig
 from giaann_p2p.net.hive.key_file import open_key_file
 from giaann_p2p.node.members.joined_host import JoinedHost, joined_host
 from giaann_p2p.node.members.membership import Membership, usual_folder_in
+from giaann_p2p.swarm.members.figures import cut_figures, cut_said
 from giaann_p2p.swarm.replication.settings import Settings
 from giaann_p2p.swarm.wire.link import Link
 from giaann_p2p.swarm.wire.manifest import Manifest
@@ -150,6 +151,7 @@ async def _joined(
             shown = visiting.around.directory.shown(now)
             storing = len(visiting.storage_peers())
             refused = visiting.lookout.refused
+            cut = cut_said(cut_figures(visiting.around.rules))
     except Unreachable as error:
         said, _, _ = str(error).partition(";")
         yield problem("directory", said, "try again; if that does not help, get a newer link")
@@ -158,5 +160,7 @@ async def _joined(
     else:
         peers = f"{storing} storage peer{'' if storing == 1 else 's'}"
         yield ok("directory", f"can be read: it lists {peers}")
+        if cut:
+            yield ok("columns", cut)
         yield clock([said.lived(pulse) for said, pulse in shown], now, refused)
     yield await asyncio.to_thread(computing, manifest)

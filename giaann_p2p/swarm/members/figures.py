@@ -1,11 +1,14 @@
 """The figures of a swarm that an overview shows, and from which its problems are diagnosed."""
 
+from collections.abc import Sequence
+
 import msgspec
 
 from giaann_p2p.swarm.members.capacity import Filling
 from giaann_p2p.swarm.members.health import Health
 from giaann_p2p.swarm.members.losses import NONE, Losses
 from giaann_p2p.swarm.wire.identity import Peer
+from giaann_p2p.swarm.wire.manifest import Rules
 from giaann_p2p.swarm.wire.record import Load, PeerState, Role
 
 
@@ -29,6 +32,17 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True):
     device: str
     slots: int
     addresses: tuple[str, ...]
+
+
+class CutFigures(msgspec.Struct, frozen=True, kw_only=True):
+    """How many columns are cut by target, in chunks of one size and of larger ones."""
+
+    chunk: int
+    """The size: the number of sentences in a chunk."""
+    columns: int
+    """Number of columns that are cut."""
+    parts: int
+    """Number of parts of all of them together."""
 
 
 class Figures(msgspec.Struct, frozen=True, kw_only=True):
@@ -61,6 +75,8 @@ class Figures(msgspec.Struct, frozen=True, kw_only=True):
     replicas: int
     edition: int = 0
     """Number of the edition that sets the swarm's rules; 0 for the manifest."""
+    cut: tuple[CutFigures, ...] = ()
+    """The columns that are cut by target, for each size of chunks from which on more are cut."""
     health: Health
 
     @property
@@ -68,3 +84,23 @@ class Figures(msgspec.Struct, frozen=True, kw_only=True):
         """The number of storage peers that are live and not silent."""
         there = (one for one in self.peers if one.peer not in self.silent)
         return sum(one.role == "storage" for one in there)
+
+
+def cut_figures(rules: Rules) -> tuple[CutFigures, ...]:
+    """Return how many columns are cut by target; a size that cuts none anew is left out."""
+    parts = [[cut.parts for cut in columns.cuts] for columns in rules.cuts]
+    return tuple(
+        CutFigures(chunk=size, columns=len(now), parts=sum(now))
+        for size, now, before in zip(rules.sizes, parts, [[], *parts], strict=False)
+        if now != before
+    )
+
+
+def cut_said(cut: Sequence[CutFigures]) -> str:
+    """Return a phrase on the columns that are cut by target; empty if there are none."""
+    said = [
+        f"{one.columns:,} column{'' if one.columns == 1 else 's'} into {one.parts:,} parts in"
+        f" chunks of {one.chunk:,} or more"
+        for one in cut
+    ]
+    return f"cut by target: {', '.join(said)}" if said else ""

@@ -9,10 +9,11 @@ from typing import NamedTuple
 
 from giaann_p2p.swarm.members import capacity, causes
 from giaann_p2p.swarm.members.directory import Directory
-from giaann_p2p.swarm.members.figures import Figures, Seen
+from giaann_p2p.swarm.members.figures import Figures, Seen, cut_figures
 from giaann_p2p.swarm.members.losses import losses
 from giaann_p2p.swarm.members.placement import Placement
 from giaann_p2p.swarm.wire.identity import Peer
+from giaann_p2p.swarm.wire.manifest import Rules
 from giaann_p2p.swarm.wire.record import Announcement, Sets
 
 
@@ -28,15 +29,13 @@ class Overview(Figures, frozen=True, kw_only=True):
 def overview(
     directory: Directory,
     placement: Placement,
-    replicas: int,
-    quorum: int,
+    rules: Rules,
     now: float,
     silent: Collection[Peer] = (),
-    edition: int = 0,
 ) -> Overview:
     """Compute the overview of a swarm from its directory; `silent` peers did not answer.
 
-    `replicas`, `quorum` and `edition` are the swarm's rules now.
+    `rules` are the swarm's rules now.
     """
     owned = {Peer(peer): len(placement.shards_of(Peer(peer))) for peer in placement.peers}
     live = sorted(directory.live(now), key=lambda said: (said.role, said.peer))
@@ -52,15 +51,16 @@ def overview(
         excluded=_excluded(placement),
         full=full,
         filling=capacity.filling(holders),
-        closed=capacity.closed(placement, full, quorum, beside),
+        closed=capacity.closed(placement, full, rules.quorum, beside),
         losses=losses(directory, now, silent),
         cold=len(unserved.cold),
         fetched=len(unserved.syncing),
         now=now,
         shards=directory.shards,
-        replicas=replicas,
-        edition=edition,
-        health=directory.health(now, placement, replicas, silent),
+        replicas=rules.replicas,
+        edition=rules.edition,
+        cut=cut_figures(rules),
+        health=directory.health(now, placement, rules.replicas, silent),
     )
 
 

@@ -71,7 +71,7 @@ class Swarm:
     def overview(self) -> Overview:
         around = self.around
         placement = around.placement(NOW)
-        return overview(around.directory, placement, placement.replicas, 2, NOW)
+        return overview(around.directory, placement, around.rules, NOW)
 
 
 WIKI = DATA / "wiki.txt"

@@ -12,7 +12,7 @@ from giaann_p2p.client.plain import overview_json, report_json
 from giaann_p2p.swarm.members.capacity import Filling
 from giaann_p2p.swarm.members.checkup import Damage, Report
 from giaann_p2p.swarm.members.commands import GENERAL, Commands
-from giaann_p2p.swarm.members.figures import Seen
+from giaann_p2p.swarm.members.figures import CutFigures, Seen
 from giaann_p2p.swarm.members.health import Health
 from giaann_p2p.swarm.members.losses import Losses
 from giaann_p2p.swarm.members.overview import Overview
@@ -33,6 +33,10 @@ STORING = Seen(
     device="",
     slots=0,
     addresses=("/ip4/10.0.0.1/tcp/4100/p2p/x",),
+)
+CUT = (
+    CutFigures(chunk=64, columns=1, parts=4),
+    CutFigures(chunk=1024, columns=1200, parts=9000),
 )
 COMPUTING = Seen(
     peer=B,
@@ -95,6 +99,14 @@ def test_the_table_fits_a_usual_terminal() -> None:
         *("5.0", "MiB", "1.0", "GiB", "12", "3"),
     ]
     assert table[3].split() == ["mjrgeytc", "compute", "draining", "4", "slots", "cuda:0"]
+
+
+def test_the_columns_that_are_cut_are_shown() -> None:
+    found = msgspec.structs.replace(overview(health(), STORING, STORING), cut=CUT)
+    assert (
+        "2 or more ready; cut by target: 1 column into 4 parts in chunks of 64 or more, 1,200"
+        " columns into 9,000 parts in chunks of 1,024 or more"
+    ) in " ".join(lines(found))
 
 
 def test_compute_peers_show_how_fast_they_work() -> None:
@@ -268,6 +280,7 @@ def test_an_overview_for_programs() -> None:
         full=[A],
         filling=[Filling(C, 0.9, None)],
     )
+    found = msgspec.structs.replace(found, cut=CUT)
     told = overview_json(found)
     assert msgspec.json.decode(msgspec.json.encode(told)) == {
         "verdict": "lost",
@@ -297,6 +310,10 @@ def test_an_overview_for_programs() -> None:
         "cold": 0,
         "fetched": 0,
         "now": 0.0,
+        "cut": [
+            {"chunk": 64, "columns": 1, "parts": 4},
+            {"chunk": 1024, "columns": 1200, "parts": 9000},
+        ],
         "shards": 256,
         "replicas": 2,
         "edition": 0,

@@ -2,27 +2,32 @@
 
 from collections.abc import Collection
 
+import msgspec
 import pytest
 
+from giaann_p2p.store.cut_columns import cut_columns
+from giaann_p2p.store.cuts import Cut
 from giaann_p2p.swarm.members.causes import cause_of
 from giaann_p2p.swarm.members.commands import GENERAL
 from giaann_p2p.swarm.members.overview import Overview, overview
 from giaann_p2p.swarm.members.placement import Placement
 from giaann_p2p.swarm.wire.identity import Identity, Peer
+from giaann_p2p.swarm.wire.manifest import Rules
 from giaann_p2p.swarm.wire.record import Missing
 from tests.helpers_swarm import SHARDS
 from tests.unit.swarm.members.test_peers_view import NOW, ONE, THREE, TWO, Seeing, record
 
 ALL = tuple(range(SHARDS))
+RULES = Rules(SHARDS, replicas=2)
 
 
 def seen(
-    *records: bytes, now: float = NOW, quorum: int = 2, silent: Collection[Peer] = ()
+    *records: bytes, now: float = NOW, rules: Rules = RULES, silent: Collection[Peer] = ()
 ) -> Overview:
     around = Seeing()
     around.tell(*records)
     placement: Placement = around.placement(now)
-    return overview(around.directory, placement, 2, quorum, now, silent)
+    return overview(around.directory, placement, rules, now, silent)
 
 
 def test_all_is_well() -> None:
@@ -35,6 +40,20 @@ def test_all_is_well() -> None:
     assert (first.used, first.ready, first.syncing, first.owns) == (77, SHARDS, 0, SHARDS)
     assert (found.peers[0].device, found.peers[0].slots, found.peers[0].owns) == ("cpu", 3, 0)
     assert found.health.least == 2
+    assert found.cut == ()
+
+
+def test_the_columns_that_are_cut_are_counted_for_each_size_that_cuts_more() -> None:
+    few = cut_columns((Cut("bee", 4), Cut("sea", 16)))
+    more = cut_columns((Cut("bee", 8), Cut("day", 2), Cut("sea", 16)))
+    sizes, cuts = (64, 128, 256, 512), (cut_columns(()), few, few, more)
+    found = seen(rules=Rules(SHARDS, 2, edition=3, sizes=sizes, cuts=cuts))
+    assert (found.replicas, found.edition) == (2, 3)
+    first, then = found.cut
+    assert (first.chunk, first.columns, first.parts) == (128, 2, 20)
+    assert (then.chunk, then.columns, then.parts) == (512, 3, 26)
+    (founding,) = seen(rules=Rules(SHARDS, 2, cuts=(few,))).cut
+    assert founding == msgspec.structs.replace(first, chunk=64)
 
 
 @pytest.mark.parametrize(
@@ -120,7 +139,7 @@ def test_a_swarm_is_full_when_nothing_more_can_be_learned(
         record(peer, ready=ALL, capacity=100, used=part)
         for peer, part in zip((ONE, TWO), used, strict=True)
     )
-    found = seen(one, two, quorum=quorum)
+    found = seen(one, two, rules=RULES._replace(quorum=quorum))
     assert (found.verdict, found.closed) == (verdict, closed)
     nearly = [peer.peer for peer, part in zip((ONE, TWO), used, strict=True) if 85 <= part < 100]
     assert [one.peer for one in found.filling] == nearly
