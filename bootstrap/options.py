@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 from giaann_p2p.errors import UsageError
 from giaann_p2p.model.spec import CHUNK, MOST_CHUNK, MOST_COLUMN_SEGMENTS
 from giaann_p2p.model.usual import check_column_segments
-from giaann_p2p.store.cut_choice import named_cuts
+from giaann_p2p.store.cut_choice import check_choice
 from giaann_p2p.swarm.wire.manifest import MOST_REDUNDANCY, MOST_REPLICAS
 from peers.options import Options, told
 
@@ -124,11 +124,9 @@ class BootstrapOptions(Options, frozen=True, kw_only=True, forbid_unknown_fields
                 "--reshard auto is for the peer that founded the swarm, which has the founder's "
                 "key; it cannot be given with --join"
             )
-        if self.cut and self.cut_like:
-            raise UsageError("give --cut to name the columns, or --cut-like for a text, not both")
+        check_choice(self.cut, self.cut_like)
         if self.join and (self.cut or self.cut_like):
             raise UsageError("--cut and --cut-like are for a new swarm, and --join serves another")
-        named_cuts(self.cut)
         check_column_segments(self.profile, self.column_segments or None)
         self.watch  # noqa: B018  (raises UsageError for values that cannot be used)
 

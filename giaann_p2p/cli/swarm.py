@@ -93,6 +93,24 @@ Chunk = Annotated[
     ),
 ]
 
+CutNamed = Annotated[
+    str | None,
+    typer.Option(
+        "--cut",
+        metavar="WORD=PARTS,...",
+        help="Columns to divide by the words they lead to, and into how many parts, such as "
+        "day=16,sea=4. \\[default: none]",
+    ),
+]
+CutLike = Annotated[
+    Path | None,
+    typer.Option(
+        "--cut-like",
+        metavar="FILE",
+        help="Choose these columns by a text like those that will be learned.",
+    ),
+]
+
 
 class Reshard(StrEnum):
     """The values of `--reshard`: whether the rules are raised without a command."""
@@ -141,6 +159,8 @@ def up(
     redundancy: Redundancy = None,
     shards: Shards = None,
     chunk: Chunk = None,
+    cut: CutNamed = None,
+    cut_like: CutLike = None,
     reshard: Resharding = None,
     profile: Reads = None,
     column_segments: ColumnSegments = None,
@@ -167,18 +187,17 @@ def up(
     """
     from giaann_p2p.local.swarm import LocalSwarm
 
-    if allow_training and not serve:
-        raise UsageError("--allow-training is for what --serve starts: give both")
     given = {
+        **_gateway(serve, allow_training),
         "storages": storage,
         "computes": compute,
-        "gateways": 1 if serve else None,
-        "arguments": {"gateway": ["--allow-training"] * allow_training} if serve else None,
         "bootstraps": bootstrap,
         "replicas": replicas,
         "redundancy": redundancy,
         "shards": shards,
         "chunk": chunk,
+        "cut": cut,
+        "cut_like": str(cut_like.absolute()) if cut_like else None,
         "reshard": reshard,
         "profile": profile,
         "column_segments": column_segments,
@@ -190,6 +209,16 @@ def up(
     spec = _checked_spec(place, given)
     swarm = LocalSwarm(place, spec, restarts=restart, grace=grace, attached=not detach)
     _run(swarm, detach, json_output, folder)
+
+
+def _gateway(serve: bool, allow_training: bool) -> dict[str, object]:
+    """Return the settings of a gateway; UsageError if there is none that could allow training."""
+    if allow_training and not serve:
+        raise UsageError("--allow-training is for what --serve starts: give both")
+    return {
+        "gateways": 1 if serve else None,
+        "arguments": {"gateway": ["--allow-training"] * allow_training} if serve else None,
+    }
 
 
 def _checked_spec(folder: Path, given: Mapping[str, object]) -> "Spec":

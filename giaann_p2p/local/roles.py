@@ -24,10 +24,12 @@ _MOST_PEERS = 500
 _PATIENCE = "4"
 """Seconds for the option `--patience` of storage peers. It is short because the peers of a machine
 start together: a peer that comes back at all comes back at once."""
+_SAMPLE_WITHIN = 900.0
+"""Seconds that the founding peer may take to learn a sample of a text."""
 
 
 class Spec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The settings of a swarm; only the first bootstrap peer gets the first eight."""
+    """The settings of a swarm; only the first bootstrap peer gets the first ten."""
 
     name: str = "local"
     shards: int = 256
@@ -39,6 +41,10 @@ class Spec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     """The number of distances in columns that a model of subwords also learns."""
     chunk: int = CHUNK
     """The number of sentences in a chunk."""
+    cut: str = ""
+    """The columns that are cut by target, with the number of parts of each: day=16,sea=4."""
+    cut_like: str = ""
+    """The path of a text that shows which columns to cut."""
     reshard: str = "off"
     """Whether the founding bootstrap peer raises the swarm's rules by itself: `off` or `auto`."""
     capacity: str = ""
@@ -70,6 +76,10 @@ class Spec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
     def __post_init__(self) -> None:
         check_column_segments(self.profile, self.column_segments or None)
+        if self.cut or self.cut_like:
+            from giaann_p2p.store.cut_choice import check_choice  # imports numpy
+
+            check_choice(self.cut, self.cut_like)
         if self.bootstraps < 1:
             raise UsageError(
                 "a swarm needs at least one bootstrap peer, through which the others join"
@@ -80,6 +90,11 @@ class Spec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         for role, entry in self.entries.items():
             if not all(entry.partition(":")):
                 raise UsageError(f"the entry of {role} must be module:function, not {entry!r}")
+
+    @property
+    def link_within(self) -> float:
+        """Seconds that the first peer may take to report the link; longer if it learns a sample."""
+        return self.start_within + (_SAMPLE_WITHIN if self.cut_like else 0)
 
     @property
     def counts(self) -> dict[str, int]:
@@ -135,6 +150,10 @@ def arguments_of(
         agreed += ["--chunk", str(spec.chunk)]
         if spec.reshard != "off":
             agreed += ["--reshard", spec.reshard]
+        if spec.cut:
+            agreed += ["--cut", spec.cut]
+        if spec.cut_like:
+            agreed += ["--cut-like", spec.cut_like]
         if spec.column_segments:
             agreed += ["--column-segments", str(spec.column_segments)]
         found = ["--new", spec.name, "--open", *sizes, *agreed, *found]

@@ -23,6 +23,11 @@ from giaann_p2p.local.roles import Spec
 from giaann_p2p.local.supervisor import Supervisor
 
 _LOG = logging.getLogger(__name__)
+_FIXED = (
+    *("name", "shards", "replicas", "redundancy", "profile", "column_segments", "chunk"),
+    *("cut", "cut_like"),
+)
+"""The settings of a spec that cannot change once a swarm is founded."""
 
 
 class Word(msgspec.Struct, frozen=True):
@@ -75,9 +80,10 @@ async def _run(folder: Folder, spec: Spec) -> None:
 
 def _fits(folder: Folder, record: Record, spec: Spec) -> None:
     """Raise UsageError if the spec changes settings that are fixed when a swarm is founded."""
-    fixed = ("name", "shards", "replicas", "redundancy", "profile", "column_segments", "chunk")
-    for name in fixed:
-        before, now = getattr(record.spec, name), getattr(spec, name)
+    for name in _FIXED:
+        before, now = (
+            "none" if (value := getattr(one, name)) == "" else value for one in (record.spec, spec)
+        )
         if before != now:
             raise UsageError(
                 f"the swarm in {folder.path} was founded with {name} {before}, which cannot change;"

@@ -120,13 +120,14 @@ class Supervisor:
 
     async def _link_of(self, first: Peer) -> str:
         """Return the link that the first peer reports; LocalSwarmError if it ends, or is late."""
-        until = time.monotonic() + self._spec.start_within
+        within = self._spec.link_within
+        until = time.monotonic() + within
         while first.status is None or not first.status.link:
             if first.code is not None:
                 raise LocalSwarmError(how_it_ended(first.name, first.code, self._folder))
             if time.monotonic() > until:
                 raise LocalSwarmError(
-                    f"{first.name} has not reported its link in {self._spec.start_within:g} s;"
+                    f"{first.name} has not reported its link in {within:g} s;"
                     f" see {self._folder.log(first.name)}"
                 )
             await self._change()

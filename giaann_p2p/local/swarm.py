@@ -136,9 +136,9 @@ class LocalSwarm(Remote):
         """Wait until the named peers are ready or, without names, all; return whether they are.
 
         They are not if `gives_up` returned True. Raises LocalSwarmError if one of them has ended,
-        or if none has made progress for `within` seconds, by default the spec's `start_within`.
+        or if none has made progress for `within` seconds, by default the spec's `link_within`.
         """
-        within = self.spec.start_within if within is None else within
+        within = self.spec.link_within if within is None else within
         progress = Progress(within, time.monotonic())
         while not gives_up():
             peers = self._chosen(names)

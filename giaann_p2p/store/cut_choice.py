@@ -49,6 +49,13 @@ def named_cuts(text: str) -> tuple[Cut, ...]:
     return checked(found)
 
 
+def check_choice(cut: str, cut_like: str) -> None:
+    """Raise UsageError if columns are both named and to be chosen by a text, or named wrongly."""
+    if cut and cut_like:
+        raise UsageError("give --cut to name the columns, or --cut-like for a text, not both")
+    named_cuts(cut)
+
+
 def of_nouns(cuts: Sequence[Cut], spec: ModelSpec) -> tuple[Cut, ...]:
     """Return cuts of the columns of some nouns, by the names that columns have in a model."""
     names = traits_of(spec.profile).column_names

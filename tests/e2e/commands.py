@@ -83,10 +83,21 @@ def fsck(link: str, database: Path) -> dict[str, object]:
     return _told("fsck", "--json", "--join", link, "--against", str(database))
 
 
-def _told(*command: str) -> dict[str, object]:
+def status(link: str) -> dict[str, object]:
+    """Return what `giaann status` tells of a swarm, healthy or not."""
+    return _told("status", "--json", "--join", link, codes=(0, 1))
+
+
+def doctor(link: str) -> str:
+    """Return the lines of `giaann doctor`, whatever is wrong with this machine."""
+    command = [*GIAANN, "doctor", "--join", link, "--listen", "/ip4/127.0.0.1/tcp/0"]
+    return subprocess.run(command, capture_output=True, text=True, timeout=500, check=False).stdout
+
+
+def _told(*command: str, codes: tuple[int, ...] = (0,)) -> dict[str, object]:
     done = subprocess.run(
         [*GIAANN, *command], capture_output=True, text=True, timeout=500, check=False
     )
-    assert done.returncode == 0, done.stderr
+    assert done.returncode in codes, done.stderr
     found: dict[str, object] = json.loads(done.stdout)
     return found

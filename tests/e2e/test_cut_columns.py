@@ -20,7 +20,7 @@ from giaann_p2p.model.said import Generation
 from giaann_p2p.model.usual import new_spec
 from giaann_p2p.store.cuts import MARK
 from giaann_p2p.swarm.wire.link import Link
-from tests.e2e.commands import fsck, reshard
+from tests.e2e.commands import doctor, fsck, reshard, status
 from tests.e2e.conftest import NewSwarm
 from tests.e2e.material import WIKI
 from tests.helpers import DATA
@@ -42,9 +42,8 @@ def answers(brain: Brain, prompts: Iterable[str] = PROMPTS) -> list[Generation]:
 def test_cut_columns_are_learned_and_read_as_whole_ones(
     new_swarm: NewSwarm, tmp_path: Path, profile: str
 ) -> None:
-    cutting = {"bootstrap": ["--cut-like", str(WIKI)]}
     with (
-        new_swarm(storages=4, computes=1, profile=profile, arguments=cutting) as swarm,
+        new_swarm(storages=4, computes=1, profile=profile, cut_like=str(WIKI)) as swarm,
         Brain.open(tmp_path / "solo", new_spec(profile)) as brain,
     ):
         brain.train(WIKI)
@@ -55,6 +54,7 @@ def test_cut_columns_are_learned_and_read_as_whole_ones(
         size = "--chunk", "128", "--shards", "128"
         told = reshard(swarm, *size, "--cut-like", str(WIKI), "--yes")
         assert sum(told["cut"]["after"].values()) > sum(told["cut"]["before"].values()) > 0
+        as_shown(swarm, told["cut"])
         brain.train(MORE)
         asyncio.run(then(swarm, brain, tmp_path / "later"))
         assert fsck(swarm.link, tmp_path / "later")["equal"]
@@ -91,6 +91,16 @@ async def then(swarm: LocalSwarm, brain: Brain, home: Path) -> None:
         assert await asked(visiting) == tokens(answers(brain))
         await pull(visiting, home)
     as_at_home(home, brain)
+
+
+def as_shown(swarm: LocalSwarm, parts: dict[str, dict[str, int]]) -> None:
+    """Check what status and doctor say of cut columns; `parts` are those before and after."""
+    cut = [
+        {"chunk": chunk, "columns": len(cut), "parts": sum(cut.values())}
+        for chunk, cut in ((64, parts["before"]), (128, parts["after"]))
+    ]
+    assert status(swarm.link)["cut"] == cut
+    assert f"{cut[1]['columns']} columns into {cut[1]['parts']} parts" in doctor(swarm.link)
 
 
 def as_at_home(home: Path, brain: Brain) -> None:

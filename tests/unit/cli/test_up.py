@@ -50,3 +50,16 @@ def test_column_segments_are_of_a_new_swarm_and_usually_none(
     swarm.up(folder=tmp_path)
     swarm.up(folder=tmp_path, column_segments=4)
     assert [spec.column_segments for spec in started] == [0, 4]
+
+
+def test_columns_to_cut_are_named_or_shown_by_a_text_that_peers_find(
+    tmp_path: Path, started: list[Spec], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    swarm.up(folder=tmp_path)
+    swarm.up(folder=tmp_path, cut="day=16")
+    swarm.up(folder=tmp_path, cut_like=Path("text"))
+    found = [(spec.cut, spec.cut_like) for spec in started]
+    assert found == [("", ""), ("day=16", ""), ("", str(tmp_path / "text"))]
+    with pytest.raises(UsageError, match="not both"):
+        swarm.up(folder=tmp_path, cut="day=16", cut_like=Path("text"))

@@ -47,6 +47,25 @@ def test_column_segments_are_passed_on_to_the_founder_of_a_swarm_of_subwords() -
         Spec(profile="words", column_segments=4)
 
 
+@pytest.mark.parametrize(
+    ("spec", "line", "seconds"),
+    [
+        (Spec(cut="day=16,sea=4"), ["--cut", "day=16,sea=4"], 60),
+        (Spec(cut_like="/a text"), ["--cut-like", "/a text"], 960),
+    ],
+)
+def test_columns_are_cut_by_the_founder_who_may_learn_a_sample_for_that(
+    spec: Spec, line: list[str], seconds: float
+) -> None:
+    founder = arguments_of("bootstrap", spec, link="", data=DATA, status_file=STATUS)
+    at = founder.index(line[0])
+    assert founder[at : at + 2] == line
+    assert spec.link_within == seconds
+    other = arguments_of("bootstrap", spec, link="L", data=DATA, status_file=STATUS)
+    usual = arguments_of("bootstrap", Spec(), link="", data=DATA, status_file=STATUS)
+    assert not {"--cut", "--cut-like"} & {*other, *usual}
+
+
 def test_only_the_founder_raises_the_rules_by_itself() -> None:
     spec = Spec(reshard="auto")
     founder = arguments_of("bootstrap", spec, link="", data=DATA, status_file=STATUS)
@@ -106,6 +125,8 @@ def test_what_is_imported_is_what_the_roles_call() -> None:
         ({"bootstraps": 0}, "at least one bootstrap peer"),
         ({"storages": -1}, "-1 storage peers are not possible"),
         ({"computes": 501}, "501 compute peers are not possible"),
+        ({"cut": "day=2", "cut_like": "text"}, "give --cut to name the columns, or --cut-like"),
+        ({"cut": "day"}, "'day' is no column with its number of parts: give WORD=PARTS"),
         ({"entries": {"storage": "peers.storage"}}, "module:function, not 'peers.storage'"),
     ],
 )

@@ -142,6 +142,10 @@ def test_a_swarm_comes_back_as_it_was(new_swarm: NewSwarm) -> None:
         new_swarm(replicas=3).start()
     with pytest.raises(UsageError, match="was founded with column_segments 0"):
         new_swarm(column_segments=4).start()
+    with pytest.raises(UsageError, match=r"was founded with cut none, .* for cut day=4, name"):
+        new_swarm(cut="day=4").start()
+    with pytest.raises(UsageError, match="was founded with cut_like none"):
+        new_swarm(cut_like="text").start()
 
 
 def test_a_folder_has_one_swarm(new_swarm: NewSwarm) -> None:
