@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 
 from giaann_p2p.errors import SpecError
-from giaann_p2p.model.delta import Delta, total
+from giaann_p2p.model.delta import total
 from giaann_p2p.model.digest import digest
 from giaann_p2p.model.ids import PRIME, word_id
-from giaann_p2p.model.learn import learn
 from giaann_p2p.model.rows import DeltaRows, Neuron, Question, Row
 from giaann_p2p.store.applied import WITHDRAWN
 from giaann_p2p.store.codec.sheaf import decode
@@ -25,32 +24,12 @@ from giaann_p2p.store.update import Update
 from giaann_p2p.store.whole_rows import whole_rows
 from giaann_p2p.swarm.reading.row_match import same
 from giaann_p2p.swarm.wire.row_mark import LEAST, mark
-from tests.helpers import SMALL, assert_same, built
+from tests.helpers import SMALL, assert_same
+from tests.helpers_cut import BEE, COLUMNS, CUTS, LESSONS, WHOLE, neurons
 from tests.helpers_store import JOB
 
-CUTS = (Cut("bee", 16), Cut("elk", 4))
-COLUMNS = cut_columns(CUTS)
 LAYOUT = Layout(shards=4, cuts=CUTS)
-WORDS = [f"w{number}" for number in range(300)]
-
-
-def lesson(number: int) -> Delta:
-    """Return the delta of a few sentences around the nouns bee and elk."""
-    rng = np.random.default_rng(number)
-    around = [f"{word}/" for word in rng.choice(WORDS, 240)]
-    nouns = zip((0, 80, 160), ("bee/N", "elk/N", "bee/N"), strict=True)
-    said = [[*around[n : n + 40], noun, *around[n + 40 : n + 80]] for n, noun in nouns]
-    return learn(built(*map(" ".join, said)), SMALL)
-
-
-LESSONS = [lesson(number) for number in range(6)]
-WHOLE = total(LESSONS)
 LEARNED = total([*map(COLUMNS.cut, LESSONS)])
-BEE = Neuron(word_id("bee"), PRIME)
-
-
-def neurons(delta: Delta) -> list[Neuron]:
-    return [Neuron(*n) for n in zip(delta.concept.tolist(), delta.feature.tolist(), strict=True)]
 
 
 def updates(store: Store, numbers: Iterable[int], back: bool = False) -> list[Update]:

@@ -2,38 +2,26 @@
 
 from dataclasses import replace
 
-import numpy as np
 import pytest
 
 from giaann_p2p.model.delta import Delta, total
 from giaann_p2p.model.digest import digest
-from giaann_p2p.model.ids import PRIME, word_id
-from giaann_p2p.model.learn import learn
-from giaann_p2p.model.rows import DeltaRows, Neuron, Question, Row
+from giaann_p2p.model.ids import word_id
+from giaann_p2p.model.rows import DeltaRows, Question, Row
 from giaann_p2p.store.cut_columns import CutColumns, columns_in, cut_columns, read_columns, whole
 from giaann_p2p.store.cuts import MARK, MOST_PARTS, Cut
 from giaann_p2p.swarm.reading.row_match import same
-from tests.helpers import SMALL, built
+from tests.helpers_cut import BEE, lesson, neurons
 
-WORDS = [f"w{number}" for number in range(40)]
 FORMS: list[tuple[Cut, ...]] = [(), (Cut("bee", 4),), (Cut("bee", 16), Cut("elk", 2))]
 """The cuts in force one after the other."""
 
 
-def lesson(number: int) -> Delta:
-    """Return the delta of a few sentences around the nouns bee and elk."""
-    rng = np.random.default_rng(number)
-    around = [f"{word}/" for word in rng.choice(WORDS, 90)]
-    nouns = zip((0, 30, 60), ("bee/N", "elk/N", "bee/N"), strict=True)
-    said = [[*around[n : n + 20], noun, *around[n + 20 : n + 30]] for n, noun in nouns]
-    return learn(built(*map(" ".join, said)), SMALL)
-
-
-LESSONS = [lesson(number) for number in range(6)]
+LESSONS = [lesson(number, words=40, before=20, after=10) for number in range(6)]
 WHOLE = total(LESSONS)
 LEARNED = total([cut_columns(FORMS[n // 2]).cut(one) for n, one in enumerate(LESSONS)])
 """The sum of two lessons in each form."""
-NEURONS = [Neuron(*n) for n in zip(WHOLE.concept.tolist(), WHOLE.feature.tolist(), strict=True)]
+NEURONS = neurons(WHOLE)
 
 
 def read(columns: CutColumns, delta: Delta) -> list[Row | None]:
@@ -87,14 +75,13 @@ def test_no_marks_are_sent_of_rows_that_cannot_be_cut_again() -> None:
 
 def test_targets_that_were_never_in_a_part_are_left_out() -> None:
     columns = read_columns(tuple(map(cut_columns, FORMS)))
-    bee = Neuron(word_id("bee"), PRIME)
-    asked = columns.parts(bee)
+    asked = columns.parts(BEE)
     rows = DeltaRows(LEARNED).read(Question(asked))
-    honest = columns.joined([bee], rows)
+    honest = columns.joined([BEE], rows)
     at = next(n for n, row in enumerate(rows) if n > 1 and row is not None)
     foreign = next(row for n, row in enumerate(rows) if n not in (0, at) and row is not None)
     lie = replace(foreign, neuron=asked[at])
-    told = columns.joined([bee], [lie if n == at else row for n, row in enumerate(rows)])
+    told = columns.joined([BEE], [lie if n == at else row for n, row in enumerate(rows)])
     assert not same(told[0], honest[0])  # what the part had is missing, but nothing is twice
     pairs = targets(told[0])
     assert len({*pairs}) == len(pairs)
