@@ -11,7 +11,7 @@ import secrets
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from giaann_p2p.model.rows import Answer, Neuron, Question
+from giaann_p2p.model.rows import Answer, Neuron, Question, Row
 from giaann_p2p.net.errors import Unreachable
 from giaann_p2p.net.transport import Transport
 from giaann_p2p.node.calls import Calls, fail
@@ -118,8 +118,18 @@ class RowReader:
         columns = self._others.rules.columns
         if not columns:
             return await self._read(neurons, known)
-        rows = await self._read(columns.asked(neurons), columns.known(known, LEAST))
-        return columns.joined(neurons, rows)
+        marked = columns.known(known, LEAST)
+        rows = await self._read(columns.asked(neurons), marked)
+        confirmed = {row.neuron for row in rows if row and row is marked.get(row.neuron)}
+
+        def as_known(neuron: Neuron, row: Row | None) -> Row | None:
+            """Return the known row itself if it was confirmed, as `_read` does for whole rows."""
+            before = known.get(neuron)
+            told = [part for part in columns.parts(neuron) if part in marked]
+            is_known = before and row and told and confirmed.issuperset(told) and before.same(row)
+            return before if is_known else row
+
+        return list(map(as_known, neurons, columns.joined(neurons, rows)))
 
     async def _read(self, neurons: Sequence[Neuron], known: Known) -> Answer:
         future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
