@@ -12,6 +12,8 @@
 5. At a storage peer, an edition with more shards takes effect once the peer's shards are divided.
    If the disk is full, the edition is refused, because a divided store must not be opened by the
    former rules.
+6. A peer that counts other shards gets the edition that says how many there are, but the same one
+   again only after some seconds: an edition that cuts columns is large, and a question is small.
 """
 
 import logging
@@ -25,6 +27,7 @@ from giaann_p2p.node.clock import Clock
 from giaann_p2p.release import RELEASE
 from giaann_p2p.swarm.wire import messages
 from giaann_p2p.swarm.wire.admission import Admission
+from giaann_p2p.swarm.wire.division import COUNTS_OTHERWISE
 from giaann_p2p.swarm.wire.edition import Editions
 from giaann_p2p.swarm.wire.identity import Peer
 from giaann_p2p.swarm.wire.manifest import Manifest, Rules
@@ -43,6 +46,8 @@ from giaann_p2p.swarm.wire.member_messages import (
 from giaann_p2p.swarm.wire.message import Message
 
 _LOG = logging.getLogger("giaann.node")
+_TELL_AGAIN = 5.0
+"""Seconds before a peer that counts other shards gets the same edition again."""
 _NO_DIRECTORY = messages.Refusal("this peer has no directory; ask another one")
 
 
@@ -83,6 +88,8 @@ class Gate:
         self._divide: Divide | None = None
         self._dividing = b""  # the edition that waits until this peer has divided its shards
         self._listed: Callable[[AskRecords | AskPulses], Message] = lambda question: _NO_DIRECTORY
+        self._told = set[Peer]()  # peers that have got `_told_edition` since `_told_since`
+        self._told_edition, self._told_since = b"", 0.0
         self._guard()
 
     def __repr__(self) -> str:
@@ -156,6 +163,20 @@ class Gate:
         if isinstance(question, AskRecords | AskPulses):
             return self._listed(question)
         return None
+
+    def counts_otherwise(self, peer: Peer) -> Message:
+        """Answer a question of a peer that counts other shards, or cuts columns in another way.
+
+        A peer that has got the edition lately is only told to ask again, as it would after the
+        edition.
+        """
+        now, edition = self.clock(), self.newest_edition
+        if edition != self._told_edition or now - self._told_since >= _TELL_AGAIN:
+            self._told, self._told_edition, self._told_since = set(), edition, now
+        if peer in self._told:
+            return COUNTS_OTHERWISE
+        self._told.add(peer)
+        return EditionIs(edition)
 
     def learn(self, revoked: bytes) -> bool:
         """Adopt a list of revoked members if it is newer than the known one; return whether it is.

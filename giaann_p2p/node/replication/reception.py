@@ -28,7 +28,6 @@ from giaann_p2p.node.replication.shares import Shares
 from giaann_p2p.swarm.replication.answers import size_of
 from giaann_p2p.swarm.wire.actions import Reply
 from giaann_p2p.swarm.wire.identity import Peer
-from giaann_p2p.swarm.wire.member_messages import EditionIs
 from giaann_p2p.swarm.wire.message import Counting, Message
 from giaann_p2p.swarm.wire.messages import (
     BUSY,
@@ -163,7 +162,7 @@ class Reception:
         # While shards are divided, a question would wait for that, and a thread with it.
         counts_alike = doublings == self._gate.rules().layout.doublings and not self._is_dividing()
         if isinstance(question, Counting) and not counts_alike:
-            return EditionIs(self._gate.newest_edition)
+            return self._gate.counts_otherwise(Peer(peer))
         if isinstance(question, Push | PushFrom):
             counters.pushes += 1
             answer = await self._pushed(peer, question)

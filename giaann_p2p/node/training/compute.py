@@ -33,7 +33,6 @@ from giaann_p2p.swarm.training.worker import Lesson, Worker
 from giaann_p2p.swarm.training.writer import Writer
 from giaann_p2p.swarm.wire.actions import Action, Call, Compute, Reply, Stop
 from giaann_p2p.swarm.wire.identity import Peer, name_of
-from giaann_p2p.swarm.wire.member_messages import EditionIs
 from giaann_p2p.swarm.wire.message import Message
 from giaann_p2p.swarm.wire.messages import Refusal, decode, encode
 from giaann_p2p.swarm.wire.prompt_messages import Ask, Told
@@ -197,7 +196,7 @@ class ComputeNode:
         rules = self.gate.rules()
         is_cut_later = order.size and order.size not in rules.sizes
         if is_cut_later or order.doublings > rules.layout.doublings:
-            return EditionIs(self.gate.editions.to_bytes())  # the client sends the newer one
+            return self.gate.counts_otherwise(peer)  # the client sends the newer edition
         if too_long := [text for text in order.sentences if len(text) > self._longest]:
             return Refusal(
                 f"sentences: one has {len(too_long[0]):,} characters; "

@@ -8,6 +8,7 @@ from giaann_p2p.errors import DiskError, EditionDelayed, TokenError
 from giaann_p2p.net.errors import Reason, Refused
 from giaann_p2p.node.members.gate import Gate
 from giaann_p2p.swarm.wire import messages
+from giaann_p2p.swarm.wire.division import COUNTS_OTHERWISE
 from giaann_p2p.swarm.wire.edition import Edition
 from giaann_p2p.swarm.wire.identity import Identity, Peer
 from giaann_p2p.swarm.wire.manifest import Manifest
@@ -171,6 +172,20 @@ def test_an_edition_that_cannot_be_kept_counts_all_the_same() -> None:
     one = Gate(CLOSED, Transport(), clock=lambda: NOW, keep_edition=full)  # type: ignore[arg-type]
     assert one.learn_edition(edition(1, 4))
     assert one.rules().replicas == 4
+
+
+def test_who_counts_other_shards_gets_an_edition_only_once_in_some_seconds() -> None:
+    now = NOW
+    one = Gate(CLOSED, Transport(), clock=lambda: now)  # type: ignore[arg-type]
+    assert one.counts_otherwise(MEMBER.peer) == EditionIs(b"")
+    assert one.counts_otherwise(MEMBER.peer) == COUNTS_OTHERWISE
+    assert one.counts_otherwise(FOUNDER.peer) == EditionIs(b"")  # each peer has its own turn
+    one.answer(EditionIs(edition(2, 5)))  # and each edition is news
+    assert one.counts_otherwise(MEMBER.peer) == EditionIs(edition(2, 5))
+    now += 4.9
+    assert one.counts_otherwise(MEMBER.peer) == COUNTS_OTHERWISE
+    now += 0.2  # the answer may have been lost
+    assert one.counts_otherwise(MEMBER.peer) == EditionIs(edition(2, 5))
 
 
 def doubled(number: int, shards: int = 2 * CLOSED.layout.shards) -> bytes:

@@ -50,7 +50,7 @@ class Desk:
             check=lambda *asked: None,
             answer=lambda question: None,
             rules=lambda: self.editions.rules,
-            newest_edition=b"",
+            counts_otherwise=lambda peer: EditionIs(b"for " + peer),
         )
         answering = SimpleNamespace(
             at_once=lambda question, doublings: self.at_once.append(doublings), to=self._answer
@@ -224,10 +224,9 @@ def test_who_counts_other_shards_is_told_the_edition(question: Message, doubling
     async def story(desk: Desk) -> None:
         edition = desk.editions.next(FOUNDER, shards=2 * LAYOUT.shards).to_bytes()
         desk.editions.learn(edition)
-        desk.gate.newest_edition = edition
         answer = desk.reception.answer(PEER, encode(question, doublings))
         assert not isinstance(answer, bytes)
-        assert decode(await answer) == EditionIs(edition)
+        assert decode(await answer) == EditionIs(b"for " + PEER)
         assert (desk.tickets, desk.asked, desk.carried) == ([], [], 0)
 
     play(story)
@@ -238,10 +237,10 @@ def test_who_counts_other_shards_is_told_the_edition(question: Message, doubling
 )
 def test_while_shards_are_divided_only_reads_are_answered(question: Message) -> None:
     async def story(desk: Desk) -> None:
-        desk.divides, desk.gate.newest_edition = True, b"the edition"
+        desk.divides = True
         answer = desk.reception.answer(PEER, encode(question))
         assert not isinstance(answer, bytes)
-        assert decode(await answer) == EditionIs(b"the edition")
+        assert decode(await answer) == EditionIs(b"for " + PEER)
         assert (desk.tickets, desk.asked, desk.carried) == ([], [], 0)
         read = desk.reception.answer(PEER, encode(Read(b"", b"")))
         assert not isinstance(read, bytes)

@@ -18,6 +18,7 @@ from giaann_p2p.store.cuts import Cut
 from giaann_p2p.store.seal import from_bytes
 from giaann_p2p.swarm.members.losses import Losses, losses
 from giaann_p2p.swarm.wire.actions import Call
+from giaann_p2p.swarm.wire.division import COUNTS_OTHERWISE
 from giaann_p2p.swarm.wire.edition import Edition
 from giaann_p2p.swarm.wire.identity import Peer
 from giaann_p2p.swarm.wire.limits import of_chunk
@@ -168,6 +169,8 @@ def test_who_knows_too_few_shards_for_an_order_is_sent_the_edition() -> None:
         assert await leader.ask(question) == EditionIs(b"")
         shop.node.gate.learn_edition(edition(1))
         assert await leader.ask(question) == EditionIs(edition(1))
+        assert await leader.ask(question) == COUNTS_OTHERWISE  # not again at once
+        await asyncio.sleep(5)
         client = leader.visitor.visit.gate
         client.learn_edition(edition(2))
         calls = Calls(
