@@ -27,20 +27,15 @@ from giaann_p2p.node.members.lookout import Lookout
 from giaann_p2p.node.members.presence import Presence
 from giaann_p2p.node.options import Options
 from giaann_p2p.swarm.members.peers_view import PeersView
-from giaann_p2p.swarm.wire.identity import SIGNATURE_BYTES, Identity, Peer, name_of
+from giaann_p2p.swarm.wire.identity import Identity, Peer, name_of
 from giaann_p2p.swarm.wire.manifest import Rules
 from giaann_p2p.swarm.wire.pulse import (
-    BARE_BYTES,
-    LINK_BYTES,
     MOST_PULSES,
     PULSE_BYTES,
-    Pulse,
     bare,
-    joined,
     split,
 )
 from giaann_p2p.swarm.wire.record import (
-    FRONT_BYTES,
     LIFETIME,
     Announcement,
     Role,
@@ -228,59 +223,6 @@ def test_what_cannot_be_right_is_refused_counted_and_seldom_told_of(
     play(story)
 
 
-@pytest.mark.slow
-def test_a_flood_of_forged_records_hides_nobody_and_costs_little() -> None:
-    """As from one node of the board, whose answer comes first."""
-
-    async def story(place: Place) -> None:
-        honest = signed(identity(2), announcement(identity(2), 99))
-        pulse, body = honest[:PULSE_BYTES], honest[FRONT_BYTES:]
-        for number in range(17_000):
-            forged = pulse + number.to_bytes(SIGNATURE_BYTES, "little") + body
-            place.board.leave(b"x" * 32, "storage", forged, 1e9)
-        honest = [identity(number) for number in range(2, 20)]
-        for one in honest:
-            place.leave(one)
-        await place.lookout.look()
-        assert {one.peer for one in honest} < place.members() | {ME.peer}
-        assert place.lookout.refused <= 2  # one a look
-        place.board.lose(ME.peer)
-        await asyncio.sleep(100)
-        for one in honest:
-            place.leave(one, 2)
-        place.board.lose(ME.peer, lost=False)
-        refused = place.lookout.refused
-        await place.lookout.look()  # all at one stroke
-        assert {one.peer for one in honest} < place.members() | {ME.peer}
-        assert place.lookout.refused <= refused + 2
-
-    play(story)
-
-
-def test_a_flood_of_wrong_pulses_hides_nobody_and_costs_little() -> None:
-    """As from one node of the board: a true record with links that its peer never showed."""
-
-    async def story(place: Place) -> None:
-        true = chained(identity(2), announcement(identity(2)))
-        place.board.leave(identity(2).peer, "storage", true, 1e9)
-        await place.lookout.look()
-        for number in range(5_000):
-            wrong = Pulse(1, number.to_bytes(LINK_BYTES, "little"))
-            place.board.leave(b"x" * 32, "storage", joined(wrong, true[PULSE_BYTES:]), 1e9)
-        honest = [identity(number) for number in range(3, 20)]
-        for one in honest:
-            place.leave(one)
-        await asyncio.sleep(1)
-        refused = place.lookout.refused
-        await place.lookout.look()
-        assert {one.peer for one in honest} < place.members() | {ME.peer}
-        assert refused < place.lookout.refused <= refused + 2  # one a look
-        await asyncio.sleep(LIFETIME)
-        assert identity(2).peer not in place.members()
-
-    play(story)
-
-
 def test_bare_pulses_are_enough_where_a_record_is_known() -> None:
     async def story(place: Place) -> None:
         data = chained(identity(2), announcement(identity(2)))
@@ -299,42 +241,6 @@ def test_bare_pulses_are_enough_where_a_record_is_known() -> None:
         place.board.lose(ME.peer, lost=False)
         await asyncio.sleep(15)  # all at one stroke
         assert identity(2).peer in place.members()
-        assert place.lookout.refused == 0
-
-    play(story)
-
-
-@pytest.mark.parametrize("number", [1, MOST_PULSES + 1])
-def test_a_flood_of_wrong_bare_pulses_hides_nobody_and_costs_little(number: int) -> None:
-    async def story(place: Place) -> None:
-        true = chained(identity(2), announcement(identity(2)))
-        place.board.leave(identity(2).peer, "storage", true, 1e9)
-        await place.lookout.look()
-        for link in range(5_000):
-            wrong = Pulse(number, link.to_bytes(LINK_BYTES, "little"))
-            short = bare(joined(wrong, true[PULSE_BYTES:]))
-            place.board.leave(b"x" * 32, "storage", short, 1e9)
-        honest = [identity(number) for number in range(3, 20)]
-        for one in honest:
-            place.leave(one)
-        await asyncio.sleep(1)
-        refused = place.lookout.refused
-        await place.lookout.look()
-        assert {one.peer for one in honest} < place.members() | {ME.peer}
-        assert refused < place.lookout.refused <= refused + 2  # one a look
-
-    play(story)
-
-
-def test_a_flood_of_pulses_of_no_record_hides_nobody() -> None:
-    async def story(place: Place) -> None:
-        for number in range(5_000):
-            place.board.leave(b"x" * 32, "storage", number.to_bytes(BARE_BYTES, "big"), 1e9)
-        honest = [identity(number) for number in range(3, 20)]
-        for one in honest:
-            place.leave(one)
-        await place.lookout.look()
-        assert {one.peer for one in honest} < place.members() | {ME.peer}
         assert place.lookout.refused == 0
 
     play(story)
@@ -399,25 +305,6 @@ def test_while_the_clock_seems_wrong_all_records_are_asked_for(
         place.board.leave(identity(2).peer, "storage", signed(identity(2), said), 1e9)
         assert not await place.lookout.look()
         assert len(forgets) == 1
-
-    play(story)
-
-
-def test_a_flood_of_strangers_records_hides_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MOST_RECORDS", 64)
-
-    async def story(place: Place) -> None:
-        for number in range(300):
-            stranger = Identity.from_seed(number.to_bytes(32, "little"))
-            said = signed(stranger, announcement(stranger))
-            place.board.leave(b"x" * 32, "storage", said, 1e9)
-        honest = [identity(number) for number in range(2, 20)]
-        for one in honest:
-            said = signed(one, announcement(one))
-            place.board.leave(b"y" * 32, "storage", said, 1e9)
-        await place.lookout.look()
-        assert {one.peer for one in honest} < place.members()
-        assert len(place.members()) <= 2 * 64 + 1  # in two looks, with itself
 
     play(story)
 

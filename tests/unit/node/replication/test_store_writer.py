@@ -2,12 +2,10 @@
 
 import asyncio
 import errno
-import itertools
 import random
 import threading
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -18,7 +16,7 @@ from giaann_p2p.errors import DiskError, GiaannError, UsageError
 from giaann_p2p.net.clock import VirtualLoop
 from giaann_p2p.node.options import Options
 from giaann_p2p.node.replication.holdings import Holdings
-from giaann_p2p.node.replication.store_writer import TOO_LATE, Change, StoreWriter, Wanted
+from giaann_p2p.node.replication.store_writer import Change, StoreWriter, Wanted
 from giaann_p2p.sim.lessons import SPEC
 from giaann_p2p.store import journal
 from giaann_p2p.store.applied import Applied
@@ -28,7 +26,7 @@ from giaann_p2p.store.store import Store
 from giaann_p2p.store.transfer import Export, Import
 from giaann_p2p.store.update import Packed, Update
 from giaann_p2p.swarm.replication.retract import Withdraw
-from giaann_p2p.swarm.wire.actions import Adopt, Apply, Cool, Drop, Hold, Note, Release
+from giaann_p2p.swarm.wire.actions import Adopt, Apply, Cool, Drop, Hold, Release
 from giaann_p2p.swarm.wire.identity import Identity
 from giaann_p2p.swarm.wire.orphans import Orphans
 from giaann_p2p.swarm.wire.voucher import sealing, vouched
@@ -406,121 +404,6 @@ def test_some_cold_copies_are_written_as_one_group(monkeypatch: pytest.MonkeyPat
     play(story, Store.open(FakeDisk(), SPEC, LAYOUT))
 
 
-def test_shards_are_divided_next_and_what_waited_is_void() -> None:
-    async def story(desk: Desk) -> None:
-        writer, void = desk.store_writer, list[list[Change]]()
-        desk.apply(1)
-        await asyncio.sleep(0.01)  # the thread has begun
-        desk.apply(2, wanted=lambda: True)
-        waits = [Hold(ALL), Cool(3, 4, 0.0), Release([])]
-        for change in (Note("key", b"value"), *waits):
-            writer.do(change)
-        writer.double(2 * LAYOUT.shards, void.append)
-        assert len(writer) == 6
-        await writer.idle()
-        ((late, *others),) = void
-        assert isinstance(late, Apply)
-        assert (late.number, others) == (2, waits)
-        assert desk.told == {1: None}
-        assert desk.store.notes["key"] == b"value"
-        assert dict(desk.store.digests()) == taught([1], 2 * LAYOUT.shards)
-        assert (len(writer), writer._updates, writer._nbytes, writer._wanted) == (0, 0, 0, {})
-
-    store = Store.in_memory(SPEC, LAYOUT, retain=True)
-    store.hold(ALL.tolist())
-    play(story, store)
-
-
-def test_shards_are_divided_after_a_snapshot_and_updates_go_on_until_then(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(journal, "_LEAST_LOG", 1)
-    begun, ends = asyncio.Event(), asyncio.Event()
-
-    async def story(desk: Desk) -> None:
-        writer, void = desk.store_writer, list[list[Change]]()
-
-        async def snapshot() -> None:
-            begun.set()
-            await ends.wait()
-
-        monkeypatch.setattr(writer, "_take_snapshot", snapshot)
-        writer.do(Hold(ALL))
-        desk.apply(1)
-        await begun.wait()
-        writer.double(2 * LAYOUT.shards, void.append)
-        desk.apply(2)
-        await asyncio.sleep(1)
-        assert (desk.told, void, writer.is_dividing) == ({1: None, 2: None}, [], False)
-        assert desk.store.layout == LAYOUT
-        ends.set()
-        await writer.idle()
-        assert (void, writer.is_dividing) == ([[]], False)
-        assert desk.store.layout.shards == 2 * LAYOUT.shards
-
-    play(story, Store.open(FakeDisk(), SPEC, LAYOUT))
-
-
-def test_nobody_waits_for_the_store_while_it_divides_its_shards(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    seen = list[Applied]()
-
-    async def story(desk: Desk) -> None:
-        double = desk.store.double
-
-        def doubled(shards: int) -> None:
-            seen.append(desk.holdings.retained_for(3))
-            double(shards)
-
-        monkeypatch.setattr(desk.store, "double", doubled)
-        desk.store_writer.do(Hold(ALL))
-        desk.apply(1)
-        await desk.store_writer.idle()
-        desk.store_writer.double(2 * LAYOUT.shards, lambda void: desk.holdings.follow())
-        await desk.store_writer.idle()
-        seen.append(desk.holdings.retained_for(3))
-
-    desk = play(story)
-    assert seen == [Applied(), desk.store.retained_for(3)]
-    assert seen[1]
-
-
-def test_what_follows_when_shards_were_divided_is_done_after_it() -> None:
-    async def story(desk: Desk) -> None:
-        more = np.arange(2 * LAYOUT.shards, dtype=np.uint16)
-        desk.store_writer.double(len(more), lambda void: desk.store_writer.do(Hold(more)))
-        await desk.store_writer.idle()
-        assert desk.store.shards.tolist() == more.tolist()
-
-    play(story)
-
-
-def test_what_is_divided_shows_when_it_is_followed() -> None:
-    async def story(desk: Desk) -> None:
-        desk.store_writer.do(Hold(ALL))
-        await desk.store_writer.idle()
-        desk.store.cool(3, 0.0)
-        followed = list[int]()
-
-        def follow(void: list[Change]) -> None:
-            assert desk.store.layout.shards == 2 * LAYOUT.shards
-            followed.append(len(desk.holdings.sets(range(100))))
-            desk.holdings.follow()
-            followed.append(len(desk.holdings.sets(range(100))))
-
-        desk.store_writer.double(2 * LAYOUT.shards, follow)
-        while not followed:
-            assert [*desk.holdings.cold.copies] == [3] or not desk.holdings.cold.copies
-            await asyncio.sleep(0.01)
-        assert followed == [LAYOUT.shards, 2 * LAYOUT.shards]
-        assert [*desk.holdings.cold.copies] == [3, 19]
-        assert (desk.holdings.cold.durable, desk.holdings.cold.changes) == (True, 2)
-        assert desk.holdings.cold.nbytes == desk.store.cold.nbytes > 0
-
-    play(story, Store.open(FakeDisk(), SPEC, LAYOUT))
-
-
 def test_what_the_disk_refuses_is_told_and_may_come_again() -> None:
     disk = FakeDisk()
 
@@ -540,108 +423,6 @@ def test_what_the_disk_refuses_is_told_and_may_come_again() -> None:
         assert dict(desk.store.digests()) == taught([1, 2])
 
     play(story, Store.open(disk, SPEC, LAYOUT))
-
-
-def test_it_is_full_of_updates_or_of_their_bytes() -> None:
-    async def story(desk: Desk) -> None:
-        desk.store_writer.do(Hold(ALL))
-        await desk.store_writer.idle()
-        for chunk in range(3):
-            assert desk.store_writer.fullness < 1
-            desk.apply(chunk)
-        assert desk.store_writer.fullness >= 1
-        await desk.store_writer.idle()
-        assert desk.store_writer.fullness < 1
-        assert desk.store_writer._nbytes == 0
-
-    play(story, options=Options(queue_deeds=3))
-    size = sum(len(LESSONS.parcel(chunk, ALL)) for chunk in range(3))
-    play(story, options=Options(queue_bytes=size))
-
-
-@pytest.mark.parametrize(
-    ("anyway", "most"),
-    [
-        ({"queue_anyway": 1}, 3),  # 0.06 s for one, so 0.18 s for three
-        ({"queue_anyway": 5}, 5),
-        ({"queue_bytes_anyway": 1}, 3),
-        ({}, 10),
-    ],
-)
-def test_it_is_full_of_what_takes_long_unless_it_is_little(
-    anyway: dict[str, int], most: int
-) -> None:
-    async def story(desk: Desk) -> None:
-        desk.store_writer.do(Hold(ALL))
-        desk.apply(0)
-        await desk.store_writer.idle()
-        count = 0
-        while desk.store_writer.fullness < 1 and count < 10:
-            count += 1
-            desk.apply(0)
-        assert count == most
-        await desk.store_writer.idle()
-        assert desk.store_writer.fullness < 1
-        assert (desk.store_writer._updates, desk.store_writer._nbytes) == (0, 0)
-
-    play(story, options=Options(queue_seconds=0.15, **anyway))  # type: ignore[arg-type]
-
-
-def test_what_was_done_together_makes_room_for_more() -> None:
-    async def story(desk: Desk) -> None:
-        desk.store_writer.do(Hold(ALL))
-        taken = []
-        for _ in range(3):
-            count = 0
-            while desk.store_writer.fullness < 1 and count < 50:
-                count += 1
-                desk.apply(0)
-            taken.append(count)
-            await desk.store_writer.idle()
-        assert taken[0] == 50  # nobody knows yet
-        assert taken[1] >= 50
-
-    play(story, options=Options(queue_seconds=0.15, queue_anyway=1))
-
-
-def test_an_update_that_nobody_waits_for_any_more_is_not_begun() -> None:
-    async def story(desk: Desk) -> None:
-        desk.store_writer.do(Hold(ALL))
-        waiting = {1: True, 2: False, 4: True}
-        for chunk in (1, 2, 4):
-            desk.apply(chunk, wanted=partial(waiting.__getitem__, chunk))
-        desk.store_writer.do(Release([]))
-        desk.apply(3)  # a repair: it is always wanted
-        desk.apply(5, wanted=lambda: False)
-        await desk.store_writer.idle()
-        assert desk.told == {1: None, 2: TOO_LATE, 3: None, 4: None, 5: TOO_LATE}
-        assert dict(desk.store.digests()) == taught([1, 3, 4])
-        assert (desk.store_writer._updates, desk.store_writer._nbytes) == (0, 0)
-        assert not desk.store_writer._wanted
-        desk.apply(5, wanted=lambda: True)
-        await desk.store_writer.idle()
-        assert desk.told[5] is None
-
-    play(story)
-
-
-@pytest.mark.parametrize(("seconds", "groups"), [(0.5, 4), (100.0, 1), (0.01, 20)])
-def test_a_group_is_what_can_be_unpacked_in_a_moment(seconds: float, groups: int) -> None:
-    times = itertools.count()  # each look at the clock, so each update, takes a twentieth second
-
-    async def story(desk: Desk) -> None:
-        desk.store_writer.do(Hold(ALL))
-        for chunk in range(20):
-            desk.apply(chunk)
-        await desk.store_writer.idle()
-        assert desk.store_writer.groups == groups
-        assert desk.told == dict.fromkeys(range(20))
-        assert list(desk.told) == list(range(20))
-        assert desk.store_writer.applied == 20
-        assert dict(desk.store.digests()) == taught(list(range(20)))
-        assert (desk.store_writer._updates, desk.store_writer._nbytes) == (0, 0)
-
-    play(story, options=Options(group_seconds=seconds), clock=lambda: next(times) / 20)
 
 
 @pytest.mark.parametrize("what", ["apply", "hold", "drop", "adopt", "release", "sets", "double"])
