@@ -2,7 +2,8 @@
 
 1. Any change to the record is news, except to its time of issue. The load is news only when a
    figure has doubled or halved, or became or was zero, because others only use it to choose between
-   peers.
+   peers. The memory in use is news when it has changed by an eighth, when the peer becomes nearly
+   full or full, and after a minute: while a swarm learns it changes at each of its peers.
 2. A pulse is due every `PULSE_SECONDS` after the record was issued. A pulse may be shown one step
    early, because posts are not punctual; a peer that posts more often signs a new record. So a
    pulse hardly overstates how long its peer has lived.
@@ -11,9 +12,15 @@
 
 import msgspec
 
+from giaann_p2p.swarm.members.capacity import level
 from giaann_p2p.swarm.wire.identity import Identity
 from giaann_p2p.swarm.wire.pulse import MOST_PULSES, PULSE_SECONDS, joined, pulse_of, seed_of, split
 from giaann_p2p.swarm.wire.record import Announcement, Load, signed
+
+_SOME = 8
+"""The memory in use is news when it has changed by one part in so many."""
+_USED_EVERY = 60
+"""Seconds after which any change of the memory in use is news."""
 
 
 class OwnRecord:
@@ -55,9 +62,24 @@ class OwnRecord:
 def is_news(old: Announcement, new: Announcement) -> bool:
     """Return whether a new announcement differs from the old one so much that it must be signed."""
     same = msgspec.structs.replace(
-        new, sequence=old.sequence, issued=old.issued, load=old.load, anchor=old.anchor
+        new,
+        sequence=old.sequence,
+        issued=old.issued,
+        load=old.load,
+        anchor=old.anchor,
+        used=old.used,
     )
-    return same != old or _differ(old.load, new.load)
+    return same != old or _differ(old.load, new.load) or _is_other_use(old, new)
+
+
+def _is_other_use(old: Announcement, new: Announcement) -> bool:
+    """Return whether the memory in use has changed so much, or so long ago, that others need it."""
+    if new.used == old.used:
+        return False
+    is_much = _SOME * abs(new.used - old.used) >= old.used
+    is_late = new.issued - old.issued >= _USED_EVERY
+    levels = (level(one.used, one.capacity) for one in (old, new))
+    return is_much or is_late or len({*levels}) > 1
 
 
 def _differ(old: Load, new: Load) -> bool:

@@ -3,6 +3,7 @@
 import msgspec
 import pytest
 
+from giaann_p2p.swarm.members.capacity import level
 from giaann_p2p.swarm.members.own_record import OwnRecord, is_news
 from giaann_p2p.swarm.wire.identity import Identity
 from giaann_p2p.swarm.wire.manifest import Rules
@@ -106,3 +107,34 @@ def test_what_is_news(changes: dict[str, object], news: bool) -> None:
     mine = own()
     mine.signed(SAID)
     assert (mine.continued(said(**changes), NOW + 10) is None) == news
+
+
+FILLING = said(used=800_000_000)
+
+
+@pytest.mark.parametrize(
+    ("changes", "news"),
+    [
+        ({"used": 899_999_999}, False),
+        ({"used": 900_000_000}, True),
+        ({"used": 700_000_001}, False),
+        ({"used": 700_000_000}, True),
+        ({"used": 800_000_001, "issued": NOW + 59}, False),
+        ({"used": 800_000_001, "issued": NOW + 60}, True),
+        ({"used": 800_000_000, "issued": NOW + 60}, False),
+    ],
+)
+def test_memory_in_use_is_news_if_much_has_changed_or_a_minute_ago(
+    changes: dict[str, object], news: bool
+) -> None:
+    assert is_news(FILLING, msgspec.structs.replace(FILLING, **changes)) == news
+
+
+def test_a_peer_that_becomes_nearly_full_or_full_says_so_at_once() -> None:
+    one = said(capacity=1_000_000, used=849_999)
+    assert level(849_999, 1_000_000) != level(850_000, 1_000_000) != level(1_000_000, 1_000_000)
+    assert is_news(one, msgspec.structs.replace(one, used=850_000))
+    nearly = msgspec.structs.replace(one, used=900_000)
+    assert not is_news(nearly, msgspec.structs.replace(nearly, used=999_999))
+    assert is_news(nearly, msgspec.structs.replace(nearly, used=1_000_000))
+    assert is_news(msgspec.structs.replace(one, used=0), msgspec.structs.replace(one, used=1))
