@@ -5,8 +5,10 @@ reader verifies it. Look-ups return one list per peer that answered, so that a f
 one peer cannot crowd out the records that others returned.
 """
 
+from collections.abc import Callable, Collection
 from typing import Protocol
 
+from giaann_p2p.swarm.wire.identity import Peer
 from giaann_p2p.swarm.wire.record import Role
 
 
@@ -28,11 +30,26 @@ class Board(Protocol):
         """Return a role's records, one list per peer that answered; raise Unreachable if none did.
 
         A board that was looked at before may leave out records that are older than the last look,
-        and return only the bare pulse of a record that was prolonged since. So it serves one reader
-        only. An empty result means that other peers answered, and have no other records.
+        return a new one as a patch of the one before, and of a record that was prolonged since only
+        the pulse, or not even that. So it serves one reader only, which calls `missed` after each
+        look for all roles. An empty result means that other peers answered, and have no other
+        records.
         """
         ...
 
     def forget(self) -> None:
         """Have the next look return all records, because some of the last were not merged."""
+        ...
+
+    def missed(
+        self,
+        live: int,
+        overdue: Callable[[Role, float], Collection[Peer]],
+        strange: Collection[int],
+    ) -> bool:
+        """Note what the last looks left open; return whether the next ones should come soon.
+
+        The reader knows `live` peers. `overdue` returns those of a role whose next sign of life
+        was due by a time. `strange` are the buckets in which records are not known.
+        """
         ...

@@ -7,6 +7,7 @@ since the previous look, one list per sender.
 
 import asyncio
 import random
+from collections.abc import Callable, Collection
 
 from giaann_p2p.net.errors import Unreachable
 from giaann_p2p.sim.node import Node
@@ -42,6 +43,15 @@ class SimBoard:
 
     def forget(self) -> None:
         """Do nothing: each record that is sent arrives whole."""
+
+    def missed(
+        self,
+        live: int,
+        overdue: Callable[[Role, float], Collection[Peer]],
+        strange: Collection[int],
+    ) -> bool:
+        """Return False: each record that is sent arrives, or is sent anew."""
+        return False
 
     async def look(self, role: Role) -> list[list[bytes]]:
         """Return records, one list per machine; Unreachable if no machine can be reached.

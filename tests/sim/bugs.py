@@ -292,7 +292,7 @@ def _let_an_old_pulse_prolong_a_record(patch: pytest.MonkeyPatch) -> None:
     merge = directory.Directory.merge
 
     def credulous(self: Any, data: bytes, now: float) -> Any:
-        row = self._by_id.get(bare(data)[:ID_BYTES])
+        row = self._ids.row(bare(data)[:ID_BYTES])
         if row is not None:
             old = self._entries[row]
             self._renew(row, old, structs.replace(old, arrived=now))

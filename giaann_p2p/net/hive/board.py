@@ -13,16 +13,14 @@
 5. A call ends before its caller times out: see `node.options.look_within`.
 6. Most looks are short (see short_look.py): they ask nodes that an earlier search found. If one of
    these does not answer, the same look searches anew.
-7. The first look asks for all records, and later ones for the news of some seconds: at rest that is
-   a bare pulse of each peer (see shelf.py). A peer posts a bare pulse, too, and its whole record
-   only to nodes that do not have it.
+7. The first look asks for all records, and later ones for what is new since (see looks.py). A peer
+   posts a bare pulse, too, and its whole record only to nodes that do not have it.
 """
 
 import asyncio
 import logging
-import math
 import random
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any
@@ -39,9 +37,10 @@ from giaann_p2p.net.hive.finding import Finding
 from giaann_p2p.net.hive.guard import MOST_KEYS, MOST_NEIGHBOURS, Guard
 from giaann_p2p.net.hive.host import Host
 from giaann_p2p.net.hive.life import Life
+from giaann_p2p.net.hive.looks import ASKED, REPLICAS, Looks
 from giaann_p2p.net.hive.outside import outside
 from giaann_p2p.net.hive.peer_id import libp2p_id, libp2p_name, peer_of_address
-from giaann_p2p.net.hive.shelf import ALL, NOTHING, Shelf, news_key, node_key
+from giaann_p2p.net.hive.shelf import ALL, NOTHING, ROLES, Shelf, news_key, node_key
 from giaann_p2p.net.hive.short_look import Search, spread
 from giaann_p2p.net.hive.ways import Ways
 from giaann_p2p.swarm.wire.admission import Admission
@@ -51,8 +50,6 @@ from giaann_p2p.swarm.wire.pulse import bare, shown_by
 from giaann_p2p.swarm.wire.record import Role
 
 _LOG = logging.getLogger(__name__)
-REPLICAS = 5
-"""The number of nodes that keep a copy of a record."""
 _BEAM = 8
 """The number of nodes near a key that are asked before the nearest of them count as found."""
 _CALL_WITHIN = 1.5
@@ -73,14 +70,6 @@ _REFRESH = 30.0
 _SEARCH_EVERY = 60.0
 """The seconds for which short looks rely on a search. More: less work at rest; less: nodes that
 came nearer to a key are asked sooner."""
-_ASKED = 2
-"""The number of nodes that a short look asks for each key."""
-_NEWS = 12.0
-"""The minimum seconds of news that a look asks for: more than the time between two pulses of a
-peer, so that each look brings a pulse of each peer, whichever nodes it asks. Less: fewer bytes; but
-a peer whose pulse some nodes lack would be taken for dead sooner."""
-_OVERLAP = 2.0
-"""The seconds by which the news that a look asks for overlaps with those of the last look."""
 _STRAYS = 8
 """The number of randomly drawn seeds that are dialled at each refresh."""
 _SUREST, _FURTHER = 80, 48
@@ -116,7 +105,8 @@ class HiveBoard:
         self._alone = asyncio.Event()  # a call found no node that answers
         self._searches: set[asyncio.Task[Any]] = set()
         self._last_search: dict[Role, Search] = {}
-        self._looked: dict[Role, float] = {}  # when the last look that was answered began
+        self._looks: dict[Role, Looks] = {}
+        self.forget()
 
     def __repr__(self) -> str:
         return f"<HiveBoard: {self.nodes} nodes known, {self._shelf!r}>"
@@ -185,23 +175,36 @@ class HiveBoard:
 
     def forget(self) -> None:
         """Have the next look of each role ask for all records, even if a look is under way."""
-        self._looked = {}
+        self._looks = {role: Looks(self._shelf.keys(role)) for role in ROLES}
+
+    def missed(
+        self,
+        live: int,
+        overdue: Callable[[Role, float], Collection[Peer]],
+        strange: Collection[int],
+    ) -> bool:
+        """Note what the last looks left open; return whether the next ones should come soon."""
+        looks = self._looks.items()
+        soon = [one.missed(live, partial(overdue, role), strange) for role, one in looks]
+        return any(soon)
 
     async def look(self, role: Role) -> list[list[bytes]]:
         """Return a role's news, one list per node; raise Unreachable if no node answered."""
         guard, began = self._guard, self._clock()
         if guard is None:
             raise Unreachable("the peer directory is not ready while p2pd starts; try again")
-        looked = self._looked  # `forget` may be called meanwhile
-        seconds = self._since_look(role, began)
-        finding = Finding(self._shelf.keys(role, seconds))
+        looks, all_answered = self._looks[role], False  # `forget` may be called meanwhile
+        news, further = looks.news(began), looks.further(began)
+        finding = Finding([*self._shelf.keys(role, news), *further])
         guard.findings.add(finding)
         try:
             with suppress(TimeoutError):  # what has arrived by then is returned
                 async with asyncio.timeout(_WITHIN):
                     await self._tried.wait()
-                    if not await self._look_shortly(role, seconds):
-                        await self._search(role, seconds)
+                    asked = dict.fromkeys(self._shelf.keys(role, news), ASKED)
+                    if not await self._look_shortly(role, asked):
+                        await self._search(role, news)
+                    all_answered = not further or await self._look_shortly(role, further)
                     await asyncio.gather(
                         *[self._rest_of(peer_id, finding) for peer_id in finding.cut]
                     )
@@ -210,7 +213,7 @@ class HiveBoard:
         if not finding.answers:
             self._alone.set()
             raise self._nobody()
-        looked[role] = began
+        looks.looked(began, self._clock(), all_answered=all_answered)
         return [found for found in (self.held(role), *finding.brought()) if found]
 
     async def close(self) -> None:
@@ -221,7 +224,7 @@ class HiveBoard:
     async def _live(self, life: Life) -> None:
         """Join the DHT as a new node after p2pd has started."""
         await self._end(gone=True)
-        self._looked = {}
+        self.forget()
         self._last_search = {}  # looks of the former node may still write to the old one
         guard = Guard(
             (await life.unary()).p2p,
@@ -345,14 +348,11 @@ class HiveBoard:
                 return last.near[key]
         return ()
 
-    def _since_look(self, role: Role, now: float) -> int:
-        """Return how many seconds of news a look needs."""
-        if role not in self._looked:
-            return ALL
-        return min(math.ceil(max(now - self._looked[role] + _OVERLAP, _NEWS)), ALL)
+    async def _look_shortly(self, role: Role, each: Mapping[bytes, int]) -> bool:
+        """Ask nodes of the last search; return whether it is recent, and all answered.
 
-    async def _look_shortly(self, role: Role, seconds: int) -> bool:
-        """Ask some nodes of the last search; return whether it is recent, and all answered."""
+        `each` says of how many nodes near it each key is asked.
+        """
         node, searches = self._node, self._last_search  # p2pd may be restarted meanwhile
         last, guard = searches.get(role), self._guard
         if (
@@ -361,11 +361,10 @@ class HiveBoard:
             or not last.holds(self.nodes, asyncio.get_running_loop().time())
         ):
             return False
-        asked = spread(last.near, _ASKED, MOST_KEYS)
+        near = {key: last.near.get(news_key(key, ALL), ()) for key in each}
+        asked = spread(near, each, MOST_KEYS)
         calls = [
-            node.protocol.call_find(
-                peer_id, [DHTID.from_bytes(news_key(key, seconds)) for key in keys]
-            )
+            node.protocol.call_find(peer_id, [DHTID.from_bytes(key) for key in keys])
             for peer_id, keys in asked.items()
         ]
         with guard.records_only():

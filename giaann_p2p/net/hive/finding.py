@@ -7,11 +7,13 @@
 """
 
 from collections.abc import Iterable
+from itertools import chain
 from typing import Any
 
 import msgspec
 
 from giaann_p2p.net.hive.shelf import MOST_PLACE
+from giaann_p2p.swarm.wire.pulse import apart
 
 MOST_FOUND = 1 << 26
 """The most bytes of all answers to one search: eight times a full directory."""
@@ -42,9 +44,12 @@ class Finding:
         return f"<Finding: {len(self._nodes)} nodes brought {self._size:,} bytes>"
 
     def take(self, node: Any, key: bytes, records: list[bytes]) -> None:  # noqa: ANN401
-        """Keep a node's records of a place, in place of those that the node sent before."""
+        """Keep a node's records of a place, in place of those that the node sent before.
+
+        Batches are taken apart, so that each pulse counts.
+        """
         brought = self._nodes.setdefault(node, _Brought({}))
-        brought.places[key] = _as_many_as_fit(records)
+        brought.places[key] = _as_many_as_fit(chain.from_iterable(map(apart, records)))
         _weigh(brought)
         while self._size > self._most:
             most = max(self._nodes.values(), key=lambda brought: brought.size)
@@ -61,13 +66,14 @@ class Finding:
         return sum(brought.size for brought in self._nodes.values())
 
 
-def _as_many_as_fit(records: list[bytes]) -> list[bytes]:
-    room = MOST_PLACE + _OWN
-    for number, record in enumerate(records):
+def _as_many_as_fit(records: Iterable[bytes]) -> list[bytes]:
+    room, kept = MOST_PLACE + _OWN, list[bytes]()
+    for record in records:
         room -= _size_of(record)
         if room < 0:
-            return records[:number]
-    return records
+            break
+        kept.append(record)
+    return kept
 
 
 def _weigh(brought: _Brought) -> None:

@@ -7,9 +7,9 @@
    its newest pulse, arrived, by the local clock, so the clocks of peers may differ as far as
    swarm/wire/record.py allows.
 3. Where membership is restricted, a record is kept only if its peer may have the role it claims.
-4. A place can be asked for all its records, for news, or for nothing. The news of the last seconds
-   consists of bare pulses of the records that were prolonged, and of whole new records. A peer
-   posts bare pulses, too, to nodes that have its record.
+4. The last byte of a key says what a place is asked for; see `ALL` and the others. It makes no
+   difference to which nodes are nearest to the key. A peer posts bare pulses, too, to nodes that
+   have its record.
 5. A place has room for `most` bytes of records of other peers. When it is full, peers that are in
    it may renew their records, and no new peers are admitted. This peer's own record does not count,
    so no stranger can displace it.
@@ -17,14 +17,17 @@
 
 from collections.abc import Callable
 from hashlib import sha1
+from math import inf
 
 import msgspec
+from msgspec import structs
 
 from giaann_p2p.errors import RecordError
 from giaann_p2p.swarm.wire.admission import Admission
 from giaann_p2p.swarm.wire.identity import Peer
 from giaann_p2p.swarm.wire.manifest import Rules
-from giaann_p2p.swarm.wire.pulse import ID_BYTES, PULSE_BYTES, bare, is_bare, shown_by
+from giaann_p2p.swarm.wire.patch import made
+from giaann_p2p.swarm.wire.pulse import ID_BYTES, PULSE_BYTES, bare, batch, is_bare, shown_by
 from giaann_p2p.swarm.wire.record import (
     BUCKETS,
     Announcement,
@@ -38,8 +41,14 @@ from giaann_p2p.swarm.wire.record import (
 )
 
 ALL, NOTHING = 0xFF, 0
-"""The last byte of a key is the number of seconds whose news is asked for; 255 stands for all
-records. It makes no difference to which nodes are nearest to the key."""
+"""Last bytes of a key that ask for all records, and for none."""
+PULSES = 11
+"""Last byte of a key that asks for the pulses of all records that were prolonged, as a batch."""
+BOTH = 12
+"""Least last byte of a key that asks for the news of that many seconds, and for all that releases
+without `PULSES` ask for: the whole new records, and bare pulses of those that were prolonged. A
+lower one, but `NOTHING` and `PULSES`, asks for new records alone, as patches where the reader has
+the record before. Nodes of those releases take every number for seconds of both."""
 MOST_PLACE = 1 << 19
 """The most bytes of the records of one place: a thousand records of 500 bytes."""
 KEY_BYTES = 20
@@ -57,6 +66,14 @@ class _Held(msgspec.Struct, frozen=True, gc=False):
     """Time at which the record arrived first."""
     prolonged: float
     """Time at which its last pulse arrived."""
+    patch: bytes = b""
+    """The record as a patch of the one before, which was kept here; empty if there was none."""
+    before: float = inf
+    """Time at which the one before arrived first."""
+
+    def told(self, since: float) -> bytes:
+        """Return the record for readers that know all that came before a time."""
+        return self.patch if self.patch and self.before <= since else self.data
 
 
 class Shelf:
@@ -103,15 +120,20 @@ class Shelf:
             raise
 
     def get(self, key: bytes, now: float) -> list[bytes]:
-        """Return the unexpired records of a place, or only its news, as the key demands."""
-        place, seconds = self._places.get(news_key(key, ALL), {}), key[-1] if key else NOTHING
+        """Return the unexpired records of a place, or what else the key asks for."""
+        place, asked = self._places.get(news_key(key, ALL), {}), key[-1] if key else NOTHING
         _clear(place, now)
-        if seconds == ALL:
-            return [held.data for held in place.values()]
-        since = now - seconds
+        if asked == PULSES:
+            bare = [held.bare for held in place.values() if held.prolonged > held.new]
+            return [batch(bucket_of(next(iter(place))), bare)] if bare else []
+        since, all_held = now - asked, place.values()
+        if asked < BOTH:
+            return [held.told(since) for held in all_held if held.new > since]
+        if asked == ALL:
+            return [held.data for held in all_held]
         return [
             held.data if held.new > since else held.bare
-            for held in place.values()
+            for held in all_held
             if held.prolonged > since
         ]
 
@@ -134,22 +156,24 @@ class Shelf:
         if self.key(found.role, found.peer) != key:
             raise RecordError("key: the record belongs in another place")
         _clear(place, now)
-        held = place.get(peer)
+        held, until = place.get(peer), now + min(lifetime, found.lifetime)
         if held is not None and data[PULSE_BYTES:] == held.data[PULSE_BYTES:]:
             pulse, known = shown_by(data), shown_by(held.data)
             if pulse.number <= known.number:
                 return
             self._check_member(found, now)
             prove_pulse(pulse, known, found)
-            new = held.new
+            kept = structs.replace(held, data=data, bare=bare(data))
         else:
             self._check_new(data, found, held, place)
             self._check_member(found, now)
             prove(data, found)
             sets_of(found, self._rules())
-            new = now
-        until = now + min(lifetime, found.lifetime)
-        place[peer] = _Held(data, bare(data), found.sequence, until, new, now)
+            kept = _Held(data, bare(data), found.sequence, until, now, now)
+            if held is not None:
+                patch = made(bucket_of(peer), held.data, data)
+                kept = structs.replace(kept, patch=patch, before=held.new)
+        place[peer] = structs.replace(kept, until=until, prolonged=now)
 
     def _check_new(
         self, data: bytes, found: Announcement, held: _Held | None, place: dict[Peer, _Held]

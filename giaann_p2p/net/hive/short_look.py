@@ -28,14 +28,14 @@ class Search(NamedTuple):
         return now < self.until and nodes == self.nodes
 
 
-def spread(near: Near, each: int, most_keys: int) -> dict[Hashable, list[bytes]]:
-    """Choose nodes so that each key is asked for at `each` nodes near it, or all if it has fewer.
+def spread(near: Near, each: Mapping[bytes, int], most_keys: int) -> dict[Hashable, list[bytes]]:
+    """Choose nodes so that each key is asked for at some nodes near it, or all if it has fewer.
 
-    No node is asked for more than `most_keys` keys.
+    `each` says at how many. No node is asked for more than `most_keys` keys.
     """
     nodes = list({node: None for some in near.values() for node in some})
     random.shuffle(nodes)
-    left = dict.fromkeys(near, each)
+    left = dict(each)
     chosen: dict[Hashable, list[bytes]] = {}
     for node in nodes:
         keys = [key for key, some in near.items() if left[key] and node in some][:most_keys]

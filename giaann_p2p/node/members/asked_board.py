@@ -111,6 +111,15 @@ class AskedBoard:
         if self._dht is not None:
             self._dht.forget()
 
+    def missed(
+        self,
+        live: int,
+        overdue: Callable[[Role, float], Collection[Peer]],
+        strange: Collection[int],
+    ) -> bool:
+        """Pass the call to the DHT, if it was joined; peers that are asked tell of all anyway."""
+        return self._dht is not None and self._dht.missed(live, overdue, strange)
+
     async def look(self, role: Role) -> list[list[bytes]]:
         """Return a role's records, one list per peer that answered; Unreachable if none did.
 

@@ -8,16 +8,18 @@
    expire stops (see `Lookout.time`). The next successful look then checks all signatures first and
    merges the records without a pause. Otherwise other tasks could see a directory in which all
    records have expired and only some have come back.
-3. A look may bring only bare pulses of records that came with earlier looks. So after a look that
-   failed or took too long, the next one asks for all records (`Board.forget`). It also does so
-   after a pulse of an unknown record came, but not at every look.
+3. A look may bring only what is new since earlier looks. So after a look that failed or took too
+   long, the next one asks for all records (`Board.forget`). It also does so after a pulse of an
+   unknown record came, but not at every look; if the pulse names its bucket, for that one's only.
+   After each look the board is told which peers show no sign of life (`Board.missed`); it may ask
+   further nodes for them, by looks that follow soon.
 4. Nothing may be decided before the first successful look (`whole`). A first look with a wrong
    clock does not succeed (see `swarm/members/clock_fault.py`).
 """
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from giaann_p2p.errors import RecordError
 from giaann_p2p.net.board import Board
@@ -29,8 +31,9 @@ from giaann_p2p.swarm.members.clock_fault import clock_fault
 from giaann_p2p.swarm.members.directory import MOST_RECORDS
 from giaann_p2p.swarm.members.peers_view import PeersView
 from giaann_p2p.swarm.wire.identity import Peer, name_of
-from giaann_p2p.swarm.wire.pulse import is_bare
-from giaann_p2p.swarm.wire.record import Role, WrongPulseError, read, unproven
+from giaann_p2p.swarm.wire.patch import is_patch
+from giaann_p2p.swarm.wire.pulse import is_bare, is_short
+from giaann_p2p.swarm.wire.record import ForgedError, Role, read, unproven
 
 _HELPING = 16
 """Number of signatures checked in one turn of the event loop, which takes about 1.5 ms."""
@@ -43,6 +46,8 @@ _FEW = 16
 _WHOLE_EVERY = 15.0
 """Minimum seconds between two looks that ask for all records because some are not known: half a
 record's lifetime, so that a missed record arrives before its peer's previous one has expired."""
+_SOON = 1.0
+"""Seconds until the next look, while the board asks further for peers that show no sign of life."""
 _MOST_NAMES = 5
 """Maximum number of peers that one log line names."""
 
@@ -85,6 +90,7 @@ class Lookout:
         self._live = 0  # peers of all roles
         self._complained = -_COMPLAIN_EVERY
         self._strange, self._asked_again = 0, -_WHOLE_EVERY
+        self._misses = False  # whether the board wants to ask further soon
         self._refused_before = 0
 
     def __repr__(self) -> str:
@@ -107,7 +113,7 @@ class Lookout:
         """Look at the DHT board periodically, until cancelled."""
         while True:
             well = await self.look()
-            usual = interval(self._options, self._live)
+            usual = _SOON if self._misses else interval(self._options, self._live)
             await asyncio.sleep(usual if well else self._contact.pause)
 
     async def look(self) -> bool:
@@ -130,22 +136,34 @@ class Lookout:
         if not self.whole.is_set() and self._has_wrong_clock(found):
             self._board.forget()
             return False
-        self._ask_for_strangers()
+        strange = self._strangers()
         self._looked = self._clock()
         self.view.looked(self._looked)
         self.whole.set()
         self._tell()
+        self._misses = self._board.missed(self._live, self._overdue, strange)
         return True
 
-    def _ask_for_strangers(self) -> None:
-        """Have the next look ask for all records if pulses of unknown records came.
+    def _strangers(self) -> Collection[int]:
+        """Return the buckets to ask for all records, because pulses of unknown ones came.
 
-        No peer can cause that more often than once in `_WHOLE_EVERY` seconds.
+        If it is not known in which buckets they are, the next look asks for all. No peer can cause
+        either more often than once in `_WHOLE_EVERY` seconds.
         """
-        strange, now = self.view.directory.strange, self._clock()
-        if strange > self._strange and now >= self._asked_again + _WHOLE_EVERY:
-            self._strange, self._asked_again = strange, now
+        directory, now = self.view.directory, self._clock()
+        found, directory.strange_buckets = directory.strange_buckets, set()
+        is_new = directory.strange > self._strange
+        if not (is_new or found) or now < self._asked_again + _WHOLE_EVERY:
+            return ()
+        self._strange, self._asked_again = directory.strange, now
+        if is_new:
             self._board.forget()
+        return found
+
+    def _overdue(self, role: Role, due: float) -> list[Peer]:
+        """Return the other live peers of a role whose next sign of life was due by a time."""
+        found = self.view.directory.overdue(role, due, self.time())
+        return [peer for peer in found if peer != self.view.me]
 
     def _has_wrong_clock(self, found: Sequence[Sequence[Sequence[bytes]]]) -> bool:
         """Return whether a wrong local clock hides the other peers; log that once."""
@@ -181,7 +199,7 @@ class Lookout:
         right = []
 
         def check(record: bytes) -> bool:
-            if is_bare(record):  # all records were asked for
+            if is_bare(record) or is_short(record) or is_patch(record):  # all were asked for
                 return False
             read(record, self._clock(), self._swarm_id, self.view.rules)
             right.append(record)
@@ -206,7 +224,7 @@ class Lookout:
             except RecordError as error:
                 work += 1
                 self._refuse(error)
-                if isinstance(error, WrongPulseError) or self._fits(record):
+                if isinstance(error, ForgedError) or self._fits(record):
                     heard.silence(who)  # pulse or signature is wrong: no honest node stored it
             if work >= MOST_RECORDS:
                 break

@@ -174,6 +174,17 @@ class Claims:
                 found[int(some[at])] = bits[at].astype(np.bool_)
         return found
 
+    def unsettled(self, owners: Ints, among: Mask) -> int:
+        """Return how many replicas their owners do not serve, by the owners' rows as above.
+
+        The replicas of rows that are not `among` those that count are left out: silent peers fetch
+        nothing.
+        """
+        shard = np.arange(len(owners))[:, None]
+        settled = (owners >= 0) & self.live[owners] & self.ready.have(owners, shard)
+        settled |= (owners >= 0) & ~among[owners]
+        return int(np.count_nonzero(~settled))
+
     def least_known(self) -> int:
         """Return the row to evict first: not live, and of the peer that is missed the least.
 

@@ -27,18 +27,24 @@ import msgspec
 import numpy as np
 
 from giaann_p2p.errors import RecordError, UsageError
+from giaann_p2p.model.sequence import Ints
 from giaann_p2p.store.layout import Shards
 from giaann_p2p.swarm.members.claims import Claims, Mask, SetColumn
+from giaann_p2p.swarm.members.entry import Entry, SignOfLife, unfolded
 from giaann_p2p.swarm.members.health import Health, Placing
+from giaann_p2p.swarm.members.record_ids import RecordIds
 from giaann_p2p.swarm.members.silent_backoff import SilentBackoff
 from giaann_p2p.swarm.wire.admission import Admission
 from giaann_p2p.swarm.wire.identity import Peer
 from giaann_p2p.swarm.wire.manifest import Rules
+from giaann_p2p.swarm.wire.patch import base_of, is_patch
 from giaann_p2p.swarm.wire.pulse import (
     ID_BYTES,
     Pulse,
     bare,
+    bucket_in,
     is_bare,
+    is_short,
     joined,
     shown_by,
     split,
@@ -69,34 +75,6 @@ _LEAST_FORGET = 2 * SKEW + MOST_LIFETIME
 _FEWEST_ROWS = 16
 
 
-class SignOfLife(msgspec.Struct, frozen=True):
-    """A merged record or pulse: its peer is alive, and its announcement may be new."""
-
-    said: Announcement
-    is_new: bool
-    """Whether the announcement is new; if not, only the pulse is."""
-
-
-class _Entry(msgspec.Struct, frozen=True):
-    record: bytes
-    """The signed record, without its pulse."""
-    id: bytes
-    before: bytes
-    """The id of the peer's previous record, whose pulses may still be in transit; empty if there
-    was none."""
-    pulse: Pulse
-    announcement: Announcement
-    first: float
-    """Time at which the first record of the peer arrived."""
-    arrived: float
-    """Time at which the stored record of the peer, with its pulse, arrived."""
-
-    @property
-    def lived(self) -> int:
-        """Latest time at which the peer is proved to be alive, by its own clock."""
-        return self.announcement.lived(self.pulse)
-
-
 class Directory:
     """Holds the newest record of each peer and role, live or recently gone."""
 
@@ -123,12 +101,15 @@ class Directory:
         """Number of records of new peers that were rejected because the directory was full."""
         self.strange = 0
         """Number of bare pulses whose record was not known."""
+        self.strange_buckets = set[int]()
+        """Buckets of short pulses and patches whose record was not known; whoever deals with them
+        clears the set."""
         self._swarm_id, self._rules, self._most, self._forget = swarm_id, rules, most, forget
         self._admission = admission
         self._claims = Claims(min(_FEWEST_ROWS, most), rules().shards)
         self._rows: dict[Key, int] = {}
-        self._entries: dict[int, _Entry] = {}  # by row
-        self._by_id: dict[bytes, int] = {}  # the same rows, by `id` and by `before`
+        self._entries: dict[int, Entry] = {}  # by row
+        self._ids = RecordIds()  # the same rows, by `id` and by `before`
         self._accusers = set[int]()  # rows of the records that accuse a peer
         self._silences = SilentBackoff()
         self._version = 0
@@ -145,21 +126,38 @@ class Directory:
     def merge(self, data: bytes, now: float) -> SignOfLife | None:
         """Store a record, or the pulse of a known one, if it is new and valid.
 
-        `data` is a record, or a bare pulse. Returns None if it is not newer than what is known, if
-        the directory is full, or for a bare pulse of a record that is not known. RecordError if it
-        is invalid.
+        `data` is a record, or a patch, or a bare or short pulse. Returns None if it is not newer
+        than what is known, if the directory is full, or if the record that it continues is not
+        known. RecordError if it is invalid.
         """
         self._advance(now)
-        short = bare(data)
-        row = self._by_id.get(short[:ID_BYTES])
         try:
-            if row is not None:
-                return self._prolong(row, short, now)
-            if not is_bare(data):
-                return self._learn(data, now)
+            whole = self._unfolded(data)
+            return None if whole is None else self._merge(whole, now)
         except RecordError:
             self.refused += 1
             raise
+
+    def _unfolded(self, data: bytes) -> bytes | None:
+        """Return a patch as a record, and a short pulse as a bare one; None if they are not new."""
+        if is_short(data):
+            rows = self._ids.rows(data)
+        elif is_patch(data):
+            row = self._ids.row(base_of(data))
+            rows = [] if row is None else [row]
+        else:
+            return data
+        if not rows:
+            self.strange_buckets.add(bucket_in(data))
+        return unfolded(data, [self._entries[row] for row in rows]) if rows else None
+
+    def _merge(self, data: bytes, now: float) -> SignOfLife | None:
+        pulse = bare(data)
+        row = self._ids.row(pulse[:ID_BYTES])
+        if row is not None:
+            return self._prolong(row, pulse, now)
+        if not is_bare(data):
+            return self._learn(data, now)
         self.strange += 1
         return None
 
@@ -180,14 +178,14 @@ class Directory:
         self._put(data, found, sets, now)
         return SignOfLife(found, is_new=True)
 
-    def _prolong(self, row: int, short: bytes, now: float) -> SignOfLife | None:
+    def _prolong(self, row: int, bare_pulse: bytes, now: float) -> SignOfLife | None:
         """Prolong the life of a known record if its bare pulse is new and valid.
 
         Each read of the board calls this for every peer of the swarm.
         """
         old = self._entries[row]
-        found, pulse = old.announcement, shown_by(short[ID_BYTES:])
-        if short[:ID_BYTES] != old.id or pulse.number <= old.pulse.number:
+        found, pulse = old.announcement, shown_by(bare_pulse[ID_BYTES:])
+        if bare_pulse[:ID_BYTES] != old.id or pulse.number <= old.pulse.number:
             return None
         check_age(found, pulse, now)
         if self._admission is not None:
@@ -227,6 +225,12 @@ class Directory:
         """Return the announcements of all live peers; a peer that has left is not live."""
         self._advance(now)
         return self._announcements(self._claims.live)
+
+    def overdue(self, role: Role, due: float, now: float) -> list[Peer]:
+        """Return the live peers of a role whose next sign of life was due by a time."""
+        self._advance(now)
+        said = [entry.announcement for entry in self._live() if entry.next_due <= due]
+        return [one.peer for one in said if one.role == role]
 
     def gone(self, now: float) -> list[Announcement]:
         """Return the last announcements of storage peers that vanished without leaving properly."""
@@ -303,9 +307,7 @@ class Directory:
         Each peer comes with one flag per shard, set for the shards that it holds but does not own.
         """
         self._advance(now)
-        rows = [self._rows.get((Peer(peer), "storage"), -1) for peer in placement.peers]
-        owners = np.array([*rows, -1])[placement.owner_matrix]  # [N, R]
-        found = self._claims.held_beyond(owners)
+        found = self._claims.held_beyond(self._owners(placement))
         said = {row: self._entries[row].announcement for row in found}
         return {said[row].peer: some for row, some in found.items() if said[row].state == "active"}
 
@@ -342,7 +344,7 @@ class Directory:
             mean=float(counts.mean()),
             under=int(np.count_nonzero(counts < replicas)),
             lost=int(np.count_nonzero(counts == 0)),
-            unsettled=self._unsettled(placement, among),
+            unsettled=self._claims.unsettled(self._owners(placement), among),
         )
 
     def look_again(self, now: float) -> None:
@@ -375,11 +377,11 @@ class Directory:
             row = self._rows[found.key] = self._new_row()
         else:
             old = self._entries[row]
-            self._by_id.pop(old.before, None)
+            self._ids.drop(old.before, found.peer)
         pulse, record = split(data)
         last, first = (old.id, old.first) if old else (b"", now)
-        entry = _Entry(record, bare(data)[:ID_BYTES], last, pulse, found, first, now)
-        self._by_id[entry.id] = row
+        entry = Entry(record, bare(data)[:ID_BYTES], last, pulse, found, first, now)
+        self._ids.add(entry.id, found.peer, row)
         self._renew(row, old, entry)
         claims = self._claims
         if sets is None and old and claims.live[row] and _says_the_same(old.announcement, found):
@@ -394,7 +396,7 @@ class Directory:
                 self._accusers.add(row)
         self._version += self._claim(row, entry) != before
 
-    def _renew(self, row: int, old: _Entry | None, entry: _Entry) -> None:
+    def _renew(self, row: int, old: Entry | None, entry: Entry) -> None:
         """Store an entry that has just arrived; its life begins anew."""
         self._entries[row] = entry
         if old and len(self._silences):
@@ -404,14 +406,14 @@ class Directory:
         self._claims.known_for[row] = entry.arrived - entry.first
         self._due = min(self._due, expires)
 
-    def _claim(self, row: int, entry: _Entry | None) -> object:
+    def _claim(self, row: int, entry: Entry | None) -> object:
         """Return the part of a record that `version` tracks; None unless it is a storage peer's."""
         if entry is None or not self._claims.holds[row]:
             return None
         found, is_live = entry.announcement, bool(self._claims.live[row])
         return is_live, found.state, found.capacity, found.shards
 
-    def _dispel(self, old: _Entry, new: _Entry) -> None:
+    def _dispel(self, old: Entry, new: Entry) -> None:
         """End a peer's backoff if it was alive after its failure, by its own clock."""
         peer = new.announcement.peer
         since = self._silences.since(peer)
@@ -455,8 +457,9 @@ class Directory:
     def _drop(self, row: int) -> None:
         entry = self._entries.pop(row)
         peer = entry.announcement.peer
-        del self._rows[entry.announcement.key], self._by_id[entry.id]
-        self._by_id.pop(entry.before, None)
+        del self._rows[entry.announcement.key]
+        self._ids.drop(entry.id, peer)
+        self._ids.drop(entry.before, peer)
         if not self._knows(peer):
             self._silences.end(peer)
         self._version += bool(self._claims.holds[row])
@@ -476,11 +479,16 @@ class Directory:
     def _knows(self, peer: Peer) -> bool:
         return (peer, "storage") in self._rows or (peer, "compute") in self._rows
 
-    def _live(self) -> list[_Entry]:
+    def _live(self) -> list[Entry]:
         return [self._entries[row] for row in np.flatnonzero(self._claims.live).tolist()]
 
     def _announcements(self, mask: Mask) -> list[Announcement]:
         return [self._entries[row].announcement for row in np.flatnonzero(mask).tolist()]
+
+    def _owners(self, placement: Placing) -> Ints:
+        """Return the rows of the owners of each shard; -1 for an unknown peer."""
+        rows = [self._rows.get((Peer(peer), "storage"), -1) for peer in placement.peers]
+        return np.array([*rows, -1])[placement.owner_matrix]  # [N, R]
 
     def _has(self, sets: SetColumn, shard: int) -> Mask:
         if not 0 <= shard < self._claims.shards:
@@ -492,17 +500,6 @@ class Directory:
         if not len(self._silences):
             return peers
         return sorted(peers, key=lambda peer: self.suspected(peer, now))
-
-    def _unsettled(self, placement: Placing, among: Mask) -> int:
-        owners = placement.owner_matrix
-        if not owners.size:
-            return 0
-        rows = [self._rows.get((Peer(peer), "storage"), -1) for peer in placement.peers]
-        row = np.array(rows)[owners]  # [N, R]
-        shard = np.arange(len(owners))[:, None]
-        settled = (row >= 0) & self._claims.live[row] & self._claims.ready.have(row, shard)
-        settled |= (row >= 0) & ~among[row]  # silent peers fetch nothing
-        return int(np.count_nonzero(~settled))
 
 
 def _says_the_same(old: Announcement, new: Announcement) -> bool:

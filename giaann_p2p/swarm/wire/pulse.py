@@ -16,9 +16,14 @@
 
 In transit and at rest a record is `pulse + signature + body`, and begins with the pulse's number.
 Between peers that both have the record a *bare* pulse is enough: `id of the record + pulse`.
+
+The pulses of a whole part of the directory, a bucket, travel as one *batch* of *short* pulses, each
+with the beginning of the id only. A reader tries a short pulse on each record whose id begins so,
+and it counts for the one whose chain it continues. One that continues no chain proves nothing, not
+even a lie, because the reader may lack the record.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from hashlib import blake2b
 
 import msgspec
@@ -38,8 +43,18 @@ ID_BYTES = 16
 """Length of a record's id, a hash: two records with the same one take 2^64 tries."""
 BARE_BYTES = ID_BYTES + PULSE_BYTES
 """Length of a bare pulse; every record is longer."""
+BEGINNING_BYTES = 4
+"""Length of what tells a short pulse's record: its bucket, in one byte, and 3 bytes of its id. Of
+the thousand records of a full bucket, one in 16,000 shares these with another."""
+SHORT_BYTES = BEGINNING_BYTES + 1 + LINK_BYTES
+"""Length of a short pulse: the beginning, the pulse's number in one byte, and its link. In a batch
+the bucket is told but once."""
 NO_ANCHOR = bytes(LINK_BYTES)
 """The anchor of no known chain, for a record without pulses."""
+_BATCH = 0x80
+"""Added to the number of a bucket, it marks batches and short pulses: a record begins with less."""
+_BUCKET = 0x3F
+"""The bits of the mark that have the bucket."""
 _SALT_BYTES = 16
 _SEED = b"giaann pulses"
 
@@ -103,6 +118,48 @@ def is_bare(data: bytes) -> bool:
     return len(data) == BARE_BYTES
 
 
+def batch(bucket: int, pulses: Iterable[bytes]) -> bytes:
+    """Return bare pulses of records of one bucket as a batch of short ones."""
+    told = BEGINNING_BYTES - 1
+    short = [one[:told] + one[ID_BYTES + NUMBER_BYTES - 1 :] for one in pulses]
+    return b"".join([_mark(bucket), *short])
+
+
+def apart(data: bytes) -> Iterator[bytes]:
+    """Yield the short pulses of a batch; anything else is yielded as it is."""
+    if not _is_marked(data) or len(data) % (SHORT_BYTES - 1) != 1:
+        yield data
+        return
+    for at in range(1, len(data), SHORT_BYTES - 1):
+        yield data[:1] + data[at : at + SHORT_BYTES - 1]
+
+
+def is_short(data: bytes) -> bool:
+    """Return whether this is a short pulse, and not a bare one or a record."""
+    return len(data) == SHORT_BYTES and _is_marked(data)
+
+
+def bucket_in(data: bytes) -> int:
+    """Return the bucket that a short pulse or a patch names; no bucket may have this number."""
+    return data[0] & _BUCKET
+
+
+def beginning(bucket: int, record_id: bytes) -> bytes:
+    """Return with what the short pulses of a record of this bucket and id begin."""
+    return _mark(bucket) + record_id[: BEGINNING_BYTES - 1]
+
+
+def pulse_in(short: bytes) -> Pulse:
+    """Return the pulse of a short pulse."""
+    return Pulse(short[BEGINNING_BYTES], short[BEGINNING_BYTES + 1 :])
+
+
+def continues(pulse: Pulse, known: Pulse, peer: Peer, most: int) -> bool:
+    """Return whether a pulse is later than a valid one, by up to `most`, and leads to it."""
+    steps = pulse.number - known.number
+    return 0 < steps <= most and _further(pulse.link, peer, steps) == known.link
+
+
 def newest(records: Iterable[bytes]) -> list[bytes]:
     """Return each of the records once, with the newest pulse; all pulses must be valid.
 
@@ -113,6 +170,14 @@ def newest(records: Iterable[bytes]) -> list[bytes]:
         record = data[PULSE_BYTES:]
         found[record] = max(data, found.get(record, data))
     return list(found.values())
+
+
+def _mark(bucket: int) -> bytes:
+    return bytes((_BATCH + bucket,))
+
+
+def _is_marked(data: bytes) -> bool:
+    return bool(data) and data[0] >= _BATCH
 
 
 def _further(link: bytes, peer: Peer, steps: int) -> bytes:

@@ -98,8 +98,8 @@ _Link = Annotated[bytes, msgspec.Meta(min_length=LINK_BYTES, max_length=LINK_BYT
 _Address = Annotated[str, msgspec.Meta(max_length=MOST_ADDRESS_LENGTH)]
 
 
-class WrongPulseError(RecordError):
-    """A pulse that the peer of the record never showed."""
+class ForgedError(RecordError):
+    """A record that its peer did not sign, or a pulse that its peer never showed."""
 
 
 class WrongTimeError(RecordError):
@@ -302,7 +302,7 @@ def unproven(
 def check_age(announcement: Announcement, pulse: Pulse, now: float) -> None:
     """Raise RecordError if a record with this pulse is too old, or is dated in the future."""
     if pulse.number > MOST_PULSES:
-        raise WrongPulseError(f"pulse: the last one is number {MOST_PULSES}, not {pulse.number}")
+        raise ForgedError(f"pulse: the last one is number {MOST_PULSES}, not {pulse.number}")
     ahead = announcement.lived(pulse) - now
     if not -SKEW - announcement.lifetime <= ahead <= SKEW:
         raise WrongTimeError(announcement, ahead)
@@ -313,15 +313,15 @@ def prove(data: bytes, announcement: Announcement) -> None:
     pulse, record = split(data)
     signature, body = record[:SIGNATURE_BYTES], record[SIGNATURE_BYTES:]
     if not verified(announcement.peer, _KIND, body, signature):
-        raise RecordError(f"signature: {name_of(announcement.peer)} did not sign this record")
+        raise ForgedError(f"signature: {name_of(announcement.peer)} did not sign this record")
     prove_pulse(pulse, Pulse(0, announcement.anchor), announcement)
 
 
 def prove_pulse(pulse: Pulse, known: Pulse, announcement: Announcement) -> None:
-    """Raise WrongPulseError unless a pulse is valid; `known` is a valid one with a lower number."""
+    """Raise ForgedError unless a pulse is valid; `known` is a valid one with a lower number."""
     if not leads(pulse, known, announcement.anchor, announcement.peer):
         who = name_of(announcement.peer)
-        raise WrongPulseError(f"pulse: number {pulse.number} of this record is not by {who}")
+        raise ForgedError(f"pulse: number {pulse.number} of this record is not by {who}")
 
 
 def sets_of(announcement: Announcement, rules: Rules) -> Sets:

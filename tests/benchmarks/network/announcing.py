@@ -8,7 +8,7 @@ import asyncio
 import logging
 import secrets
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -31,7 +31,7 @@ from giaann_p2p.store.store import Store
 from giaann_p2p.store.update import Update
 from giaann_p2p.swarm.replication.settings import Settings
 from giaann_p2p.swarm.wire.edition import rules_of
-from giaann_p2p.swarm.wire.identity import Identity
+from giaann_p2p.swarm.wire.identity import Identity, Peer
 from giaann_p2p.swarm.wire.manifest import Manifest
 from giaann_p2p.swarm.wire.record import Role
 from tests.benchmarks.network.figures import Figure
@@ -62,6 +62,14 @@ class _Counted:
 
     def forget(self) -> None:
         self._board.forget()
+
+    def missed(
+        self,
+        live: int,
+        overdue: Callable[[Role, float], Collection[Peer]],
+        strange: Collection[int],
+    ) -> bool:
+        return self._board.missed(live, overdue, strange)
 
     async def look(self, role: Role) -> list[list[bytes]]:
         return await self._board.look(role)

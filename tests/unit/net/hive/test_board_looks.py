@@ -13,14 +13,15 @@ from hivemind.p2p.p2p_daemon_bindings.utils import P2PHandlerError
 
 from giaann_p2p.net.errors import Unreachable
 from giaann_p2p.net.hive import board as module
-from giaann_p2p.net.hive import guard
+from giaann_p2p.net.hive import guard, looks
 from giaann_p2p.net.hive.board import HiveBoard
 from giaann_p2p.net.hive.guard import Guard
 from giaann_p2p.net.hive.peer_id import libp2p_id
 from giaann_p2p.net.hive.shelf import ALL, MOST_PLACE, NOTHING
 from giaann_p2p.swarm.wire.identity import SIGNATURE_BYTES, Identity
-from giaann_p2p.swarm.wire.pulse import PULSE_BYTES, bare
-from giaann_p2p.swarm.wire.record import FRONT_BYTES
+from giaann_p2p.swarm.wire.patch import made
+from giaann_p2p.swarm.wire.pulse import PULSE_BYTES, apart, bare, batch
+from giaann_p2p.swarm.wire.record import FRONT_BYTES, bucket_of
 from tests.unit.net.hive.helpers import Place, hosts, until
 from tests.unit.net.hive.helpers_board import (
     CLOCK,
@@ -165,7 +166,7 @@ def test_two_looks_may_find_the_same_node_silent_even_while_p2pd_is_restarted(
             await answered.wait()
 
         monkeypatch.setattr(node.protocol, "call_find", silent)
-        looks = [asyncio.create_task(one.look("storage")) for _ in range(2)]
+        tasks = [asyncio.create_task(one.look("storage")) for _ in range(2)]
         await until(lambda: len(asked) == 4)
         if restarted:
             os.kill(place.note(host), signal.SIGKILL)
@@ -173,7 +174,7 @@ def test_two_looks_may_find_the_same_node_silent_even_while_p2pd_is_restarted(
         else:
             monkeypatch.undo()
         answered.set()
-        for found in await asyncio.gather(*looks, return_exceptions=True):
+        for found in await asyncio.gather(*tasks, return_exceptions=True):
             assert isinstance(found, list | Unreachable)
         if restarted:
             assert one._node is not node
@@ -227,6 +228,42 @@ def test_at_rest_bare_pulses_are_posted_and_found(monkeypatch: pytest.MonkeyPatc
             await one.look("storage")
         one.forget()
         assert await one.look("storage") == [[shown]] * 2
+        await all_closed(*boards)
+
+    hosts(story)
+
+
+def test_in_a_large_swarm_looks_bring_patches_and_now_and_then_pulses(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def story(place: Place) -> None:
+        boards = [await board(place) for _ in range(3)]
+        one, two, _ = boards
+        await until(lambda: all(each.nodes == 2 for each in boards))
+        await settled(*boards)
+        time, identity = [CLOCK()], two._host.identity
+        for each in boards:
+            each._clock = lambda: time[0]
+            each._guard._clock = each._clock  # type: ignore[union-attr]
+        monkeypatch.setattr(looks, "FEW", -1)
+        monkeypatch.setattr(one, "held", lambda role: [])
+        data, bucket = record(identity, CLOCK(), lifetime=300), bucket_of(identity.peer)
+        await two.post("storage", data, 300)
+        assert await one.look("storage") == [[data]] * 2
+        shown = beat(data, identity, 1)
+        time[0] += 5
+        await two.post("storage", shown, 300)
+        assert await one.look("storage") == [[shown]] * 2  # the looks overlap
+        time[0] += 5
+        assert await one.look("storage") == []
+        time[0] += 5
+        assert await one.look("storage") == [[*apart(batch(bucket, [bare(shown)]))]]
+        newer = record(identity, CLOCK(), later=9, lifetime=300)
+        await two.post("storage", newer, 300)
+        time[0] += 5
+        assert await one.look("storage") == [[made(bucket, shown, newer)]] * 2
+        assert one.missed(1, lambda role, due: [], [bucket]) is False
+        assert [newer] in await one.look("storage")  # which was asked for besides
         await all_closed(*boards)
 
     hosts(story)

@@ -4,6 +4,7 @@ import random
 
 from giaann_p2p.net.hive.finding import Finding
 from giaann_p2p.net.hive.shelf import MOST_PLACE
+from giaann_p2p.swarm.wire.pulse import apart, batch
 
 KEYS = [bytes([number]) for number in range(3)]
 
@@ -32,6 +33,16 @@ def test_a_node_brings_of_a_place_what_an_honest_one_can_have() -> None:
     assert honest == len(whole) + 1
     assert liar < MOST_PLACE // 500 + 100
     assert other < 5000
+
+
+def test_the_pulses_of_a_batch_count_one_by_one() -> None:
+    found = Finding(KEYS)
+    pulses = [number.to_bytes(30, "big") for number in range(100_000)]
+    found.take("honest", KEYS[0], [batch(3, pulses[:1000]), *pulses[:1]])
+    found.take("liar", KEYS[0], [batch(3, pulses)])
+    honest, liar = found.brought()
+    assert honest == [*apart(batch(3, pulses[:1000])), pulses[0]]
+    assert 4000 < len(liar) < 5000
 
 
 def test_when_all_bring_too_much_who_brought_most_loses() -> None:

@@ -6,10 +6,11 @@ import pytest
 
 from giaann_p2p.errors import RecordError
 from giaann_p2p.net.hive import shelf as module
-from giaann_p2p.net.hive.shelf import ALL, NOTHING, Shelf, news_key, node_key
+from giaann_p2p.net.hive.shelf import ALL, BOTH, NOTHING, PULSES, Shelf, news_key, node_key
 from giaann_p2p.swarm.wire.admission import Admission
 from giaann_p2p.swarm.wire.identity import Identity, Peer
-from giaann_p2p.swarm.wire.pulse import bare
+from giaann_p2p.swarm.wire.patch import made
+from giaann_p2p.swarm.wire.pulse import bare, batch
 from giaann_p2p.swarm.wire.record import BUCKETS, FRONT_BYTES, SKEW, Announcement, bucket_of
 from tests.unit.net.hive.helpers_board import NOW, RULES, SWARM, record
 from tests.unit.swarm.helpers_pulses import beat
@@ -107,22 +108,60 @@ def test_a_place_tells_what_came_lately() -> None:
     key = held.key("storage", ME.peer)
     held.put(key, data, ME.peer, 30, NOW)
     assert held.get(news_key(key, NOTHING), NOW) == []
-    assert held.get(news_key(key, 5), NOW + 4) == [data]
-    assert held.get(news_key(key, 5), NOW + 5) == []
+    assert held.get(news_key(key, BOTH), NOW + 11) == [data]
+    assert held.get(news_key(key, BOTH), NOW + 12) == []
     one, two = (beat(data, ME, number) for number in (1, 2))
     held.put(key, one, ME.peer, 30, NOW + 14)
     assert held.get(news_key(key, 15), NOW + 14) == [one]  # who asks may not know it
-    assert held.get(news_key(key, 5), NOW + 18) == [bare(one)]
-    assert held.get(news_key(key, 5), NOW + 19) == []
+    assert held.get(news_key(key, BOTH), NOW + 25) == [bare(one)]
+    assert held.get(news_key(key, BOTH), NOW + 26) == []
     assert held.get(news_key(key, NOTHING), NOW + 14) == []
     held.put(key, bare(two), ME.peer, 30, NOW + 20)
-    assert held.get(news_key(key, 5), NOW + 21) == [bare(two)]
+    assert held.get(news_key(key, BOTH), NOW + 21) == [bare(two)]
     assert held.get(news_key(key, ALL), NOW + 49) == held.get(key, NOW + 49) == [two]
     assert held.get(news_key(key, 254), NOW + 50) == []
     newer = record(ME, NOW + 20, later=1)
     held.put(key, newer, ME.peer, 30, NOW + 60)
-    assert held.get(news_key(key, 5), NOW + 61) == [newer]
+    assert held.get(news_key(key, BOTH), NOW + 61) == [newer]
     assert held.keys("storage", 7) == [news_key(one, 7) for one in held.keys("storage")]
+
+
+def test_new_records_are_told_without_pulses_as_patches_for_who_knows_the_one_before() -> None:
+    held, data = shelf(), record(ME, NOW)
+    key, other = held.key("storage", ME.peer), held.key("storage", OTHER.peer)
+    for kept in (key, other):
+        who = ME if kept == key else OTHER
+        held.put(kept, record(who, NOW), who.peer, 300, NOW)
+    assert held.get(news_key(key, 7), NOW + 6) == [data]
+    assert held.get(news_key(key, 7), NOW + 7) == []
+    held.put(key, beat(data, ME, 1), ME.peer, 300, NOW + 10)
+    assert held.get(news_key(key, 7), NOW + 11) == []
+    for later, at in ((1, 20), (2, 22)):
+        newer = record(ME, NOW, later, used=later)
+        held.put(key, newer, ME.peer, 300, NOW + at)
+        before = data if later == 1 else record(ME, NOW, 1, used=1)
+        patch = made(bucket_of(ME.peer), before, newer)
+        assert held.get(news_key(key, 1), NOW + at + 0.5) == [patch]
+        assert held.get(news_key(key, 4), NOW + at + 1) == [patch if later == 1 else newer]
+        assert held.get(news_key(key, BOTH), NOW + at) == [newer]
+    assert held.get(news_key(key, 7), NOW + 29) == []
+
+
+def test_all_pulses_are_told_as_a_batch() -> None:
+    crowd = [Identity.from_seed(number.to_bytes(32, "big")) for number in range(200)]
+    crowd = [one for one in crowd if bucket_of(one.peer) == bucket_of(ME.peer)]
+    held, bucket = shelf(), bucket_of(ME.peer)
+    key = held.key("storage", ME.peer)
+    assert held.get(news_key(key, PULSES), NOW) == []
+    shown = []
+    for number, one in enumerate(crowd):
+        data = record(one, NOW, lifetime=30)
+        held.put(key, data, one.peer, 30, NOW)
+        if number:  # who never prolonged its record is told of as new
+            shown.append(bare(beat(data, one, number)))
+            held.put(key, shown[-1], one.peer, 30, NOW + 1)
+    assert held.get(news_key(key, PULSES), NOW + 29) == [batch(bucket, shown)]
+    assert held.get(news_key(key, PULSES), NOW + 31) == []
 
 
 def test_a_bare_pulse_is_taken_where_its_record_is_kept_from_its_peer_alone() -> None:

@@ -12,7 +12,7 @@ KEYS = [bytes([number]) for number in range(16)]
 @pytest.mark.parametrize("nodes", [1, 2, 5, 40])
 def test_each_key_is_asked_for_at_two_of_its_nodes(nodes: int) -> None:
     near = {key: [(key[0] + n) % nodes for n in range(min(nodes, 5))] for key in KEYS}
-    asked = spread(near, 2, 16)
+    asked = spread(near, dict.fromkeys(near, 2), 16)
     told = Counter(key for keys in asked.values() for key in keys)
     assert told == dict.fromkeys(KEYS, min(2, nodes))
     assert all(node in near[key] for node, keys in asked.items() for key in keys)
@@ -20,11 +20,11 @@ def test_each_key_is_asked_for_at_two_of_its_nodes(nodes: int) -> None:
 
 def test_in_a_small_swarm_two_nodes_are_asked_once_and_not_always_the_same() -> None:
     near = {key: list(range(5)) for key in KEYS}
-    looks = [spread(near, 2, 16) for _ in range(100)]
+    looks = [spread(near, dict.fromkeys(near, 2), 16) for _ in range(100)]
     assert {len(asked) for asked in looks} == {2}
     assert {node for asked in looks for node in asked} == set(range(5))
 
 
 def test_no_node_is_asked_for_too_many_keys() -> None:
     near = {bytes([number]): [0, 1] for number in range(20)}
-    assert [len(keys) for keys in spread(near, 2, 16).values()] == [16, 16]
+    assert [len(keys) for keys in spread(near, dict.fromkeys(near, 2), 16).values()] == [16, 16]

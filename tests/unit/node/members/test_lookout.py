@@ -32,7 +32,9 @@ from giaann_p2p.swarm.wire.manifest import Rules
 from giaann_p2p.swarm.wire.pulse import (
     MOST_PULSES,
     PULSE_BYTES,
+    apart,
     bare,
+    batch,
     split,
 )
 from giaann_p2p.swarm.wire.record import (
@@ -264,6 +266,39 @@ def test_all_records_are_asked_for_when_some_are_not_known_but_not_at_every_look
         place.board.lose(ME.peer)
         await asyncio.sleep(10)
         assert forgets  # what other looks brought at that time may be lost
+
+    play(story)
+
+
+def test_the_board_is_told_what_is_missing_and_may_want_to_be_looked_at_soon(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def story(place: Place) -> None:
+        calls, soon = list[tuple[float, int, list[Peer], set[int]]](), [True, True, False, False]
+
+        def missed(
+            live: int, overdue: Callable[[Role, float], list[Peer]], strange: set[int]
+        ) -> bool:
+            now = place.clock()
+            calls.append((now, live, overdue("storage", now - 10), {*strange}))
+            return len(calls) <= len(soon) and soon[len(calls) - 1]
+
+        monkeypatch.setattr(place.lookout._board, "missed", missed)
+        known = chained(identity(2), announcement(identity(2)))
+        place.board.leave(identity(2).peer, "storage", known, 1e9)
+        unknown = bare(chained(identity(3), announcement(identity(3))))
+        for short in apart(batch(7, [unknown])):
+            place.board.leave(identity(3).peer, "storage", short, 1e9)
+        await asyncio.sleep(40)
+        times = [round(now - calls[0][0], 3) for now, *_ in calls]
+        assert times[:5] == [0, 1, 2, 5, 8]
+        assert [live for _, live, _, _ in calls][1:5] == [2] * 4  # it posts after the first look
+        late = [overdue for _, _, overdue, _ in calls]
+        assert late[:4] == [[]] * 4
+        assert [identity(2).peer] in late  # and not its own, which it posts itself
+        asked = [now for now, _, _, strange in calls if strange == {7}]
+        assert len(asked) == 3
+        assert min(later - one for one, later in pairwise(asked)) >= module._WHOLE_EVERY
 
     play(story)
 

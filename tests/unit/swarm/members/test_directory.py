@@ -12,7 +12,8 @@ import pytest
 
 from giaann_p2p.errors import RecordError, UsageError
 from giaann_p2p.swarm.members import directory as directory_module
-from giaann_p2p.swarm.members.directory import FORGET, Directory, SignOfLife
+from giaann_p2p.swarm.members.directory import FORGET, Directory
+from giaann_p2p.swarm.members.entry import SignOfLife
 from giaann_p2p.swarm.members.health import Health
 from giaann_p2p.swarm.wire.identity import Identity, Peer
 from giaann_p2p.swarm.wire.manifest import Rules

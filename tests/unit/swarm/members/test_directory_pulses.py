@@ -8,15 +8,21 @@ import pytest
 
 from giaann_p2p.errors import RecordError
 from giaann_p2p.swarm.members import directory as directory_module
-from giaann_p2p.swarm.members.directory import FORGET, Directory, SignOfLife
+from giaann_p2p.swarm.members import entry, record_ids
+from giaann_p2p.swarm.members.directory import FORGET, Directory
+from giaann_p2p.swarm.members.entry import SignOfLife
+from giaann_p2p.swarm.members.record_ids import RecordIds
 from giaann_p2p.swarm.wire.admission import Admission
 from giaann_p2p.swarm.wire.identity import Peer
+from giaann_p2p.swarm.wire.patch import made as made_patch
 from giaann_p2p.swarm.wire.pulse import (
     LINK_BYTES,
     MOST_PULSES,
     PULSE_BYTES,
     Pulse,
+    apart,
     bare,
+    batch,
     joined,
     pulse_of,
 )
@@ -25,7 +31,8 @@ from giaann_p2p.swarm.wire.record import (
     MOST_LIFETIME,
     SKEW,
     Announcement,
-    WrongPulseError,
+    ForgedError,
+    bucket_of,
 )
 from tests.unit.swarm.helpers_pulses import SEED, beat
 from tests.unit.swarm.members.helpers_directory import (
@@ -137,7 +144,7 @@ def test_a_bare_pulse_is_as_good_where_its_record_is_known() -> None:
     assert found.merge(one, NOW + 25) is None
     assert found.records(NOW + 49) == [beat(data, WHO[0], 2)]
     assert not found.live(NOW + 50)
-    with pytest.raises(WrongPulseError, match="number 3"):
+    with pytest.raises(ForgedError, match="number 3"):
         found.merge(bare(beat(data, WHO[0], 3, b"another seed")), NOW + 30)
     assert (found.strange, found.refused) == (1, 1)
 
@@ -150,9 +157,9 @@ def test_of_records_that_are_gone_no_id_is_left() -> None:
                 now = NOW + 100 * number + later
                 found.merge(living(who, now), now)
     assert len(found) == 3
-    assert len(found._by_id) == 6  # and of the records before
+    assert len(found._ids) == 6  # and of the records before
     found.version(NOW + 1000 + FORGET)
-    assert len(found) == len(found._by_id) == 0
+    assert len(found) == len(found._ids) == 0
 
 
 def test_a_newer_record_ends_the_pulses_of_the_one_before() -> None:
@@ -230,3 +237,81 @@ def test_a_pulse_that_was_due_since_ends_a_doubt(skew: int) -> None:
     assert found.suspected(PEERS[0], NOW + 25.6)
     found.merge(beat(data, WHO[0], 3), NOW + 25.7)
     assert not found.suspected(PEERS[0], NOW + 25.8)
+
+
+def short(data: bytes) -> bytes:
+    """Return the short pulse of a storage peer's record."""
+    (found,) = apart(batch(bucket_of(said_in(data).peer), [bare(data)]))
+    return found
+
+
+def test_a_short_pulse_prolongs_the_record_whose_chain_it_continues() -> None:
+    found, data = made(), living()
+    found.merge(data, NOW)
+    shown = beat(data, WHO[0], 2)
+    assert found.merge(short(shown), NOW + 20) == SignOfLife(said_in(data), is_new=False)
+    for again in (shown, beat(data, WHO[0], 1), data):
+        assert found.merge(short(again), NOW + 25) is None
+    assert found.records(NOW + 49) == [shown]
+    assert not found.live(NOW + 50)
+    for false in (beat(data, WHO[0], 3, b"another seed"), beat(data, WHO[0], 2 + 13)):
+        assert found.merge(short(false), NOW + 30) is None
+    assert (found.strange, found.refused, found.strange_buckets) == (0, 0, set())
+
+
+def test_of_records_that_begin_alike_a_short_pulse_prolongs_the_right_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(record_ids, "beginning", lambda bucket, record_id: b"same")
+    monkeypatch.setattr(entry, "beginning", lambda bucket, record_id: b"")
+    monkeypatch.setattr(RecordIds, "rows", lambda self, short: self._alike.get(b"same", []))
+    found, records = made(), [living(who) for who in WHO]
+    for data in records:
+        found.merge(data, NOW)
+    for data, who in zip(records, WHO, strict=True):
+        assert found.merge(short(beat(data, who, 2)), NOW + 20)
+    assert found.alive(NOW + 49) == set(PEERS)
+
+
+def test_a_short_pulse_of_a_record_that_is_not_known_names_its_bucket() -> None:
+    found, data, newer = made(), living(), living(state="draining")
+    assert found.merge(short(beat(data, WHO[0], 1)), NOW) is None
+    assert found.strange_buckets == {bucket_of(PEERS[0])}
+    found.strange_buckets.clear()
+    for one in (data, newer):
+        found.merge(one, NOW)
+    assert found.merge(short(beat(data, WHO[0], 1)), NOW + 10) is None
+    assert found.strange_buckets == set()  # nodes that have got the newer one late still tell of it
+    assert not found.live(NOW + 30)
+
+
+def test_a_patch_of_a_known_record_is_as_good_as_the_next_record() -> None:
+    found, data, newer = made(), living(), living(state="draining")
+    patch = made_patch(3, data, newer)
+    assert found.merge(patch, NOW) is None
+    assert found.strange_buckets == {3}
+    found.merge(data, NOW)
+    assert found.merge(patch, NOW + 1) == SignOfLife(said_in(newer), is_new=True)
+    assert found.records(NOW + 1) == [newer]
+    assert found.merge(patch, NOW + 2) is None
+    assert found.refused == 0
+    other = made_patch(3, newer, living(WHO[1]))
+    forged = made_patch(3, newer, living(sequence=10**9))[:-1] + b"\7"
+    for wrong, why in ((other[:20] + other[40:], "patch"), (forged, "signature|patch|record")):
+        with pytest.raises(RecordError, match=why):
+            found.merge(wrong, NOW + 3)
+    assert found.records(NOW + 3) == [newer]
+
+
+def test_who_is_overdue_has_shown_nothing_for_a_third_of_a_lifetime() -> None:
+    found, data = made(), living()
+    found.merge(data, NOW)
+    found.merge(living(WHO[1], lifetime=90), NOW)
+    found.merge(living(WHO[2], state="left"), NOW)
+    assert found.overdue("storage", NOW + 9.9, NOW + 15) == []
+    assert found.overdue("storage", NOW + 10, NOW + 15) == [PEERS[0]]
+    assert found.overdue("compute", NOW + 10, NOW + 15) == []
+    assert found.overdue("storage", NOW + 30, NOW + 29) == PEERS[:2]
+    assert found.overdue("storage", NOW + 30, NOW + 30) == [PEERS[1]]
+    found.merge(beat(data, WHO[0], 1), NOW + 31)
+    assert found.overdue("storage", NOW + 30, NOW + 31) == [PEERS[1]]

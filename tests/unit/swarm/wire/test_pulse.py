@@ -11,13 +11,21 @@ from giaann_p2p.swarm.wire.pulse import (
     LINK_BYTES,
     MOST_PULSES,
     PULSE_BYTES,
+    SHORT_BYTES,
     Pulse,
+    apart,
     bare,
+    batch,
+    beginning,
+    bucket_in,
+    continues,
     id_of,
     is_bare,
+    is_short,
     joined,
     leads,
     newest,
+    pulse_in,
     pulse_of,
     seed_of,
     shown_by,
@@ -112,3 +120,31 @@ def test_of_each_record_the_newest_pulse_is_kept() -> None:
     told = [joined(Pulse(n, bytes(LINK_BYTES)), of) for n, of in ((1, one), (300, other), (2, one))]
     assert newest([*told, *told[:2]]) == [told[2], told[1]]
     assert newest([]) == []
+
+
+def test_a_batch_comes_apart_into_the_short_pulses_that_it_was_made_of() -> None:
+    rng = random.Random(1)
+    records = [joined(CHAIN[number], rng.randbytes(100)) for number in (0, 1, 77, MOST_PULSES)]
+    for count in range(len(records) + 1):
+        together = batch(15, map(bare, records[:count]))
+        assert len(together) == 1 + 16 * count
+        assert not is_bare(together)
+        found = list(apart(together))
+        assert all(len(one) == SHORT_BYTES and is_short(one) for one in found)
+        for one, data in zip(found, records, strict=False):
+            assert bucket_in(one) == 15
+            assert one.startswith(beginning(15, id_of(data[PULSE_BYTES:])))
+            assert pulse_in(one) == shown_by(data)
+        assert len(found) == count
+    for other in (b"", records[0], bare(records[0]), bytes(17), together[:-1]):
+        assert list(apart(other)) == [other]
+        assert not is_short(other)
+
+
+def test_a_pulse_continues_a_known_one_by_some_steps_at_most() -> None:
+    assert continues(CHAIN[9], CHAIN[5], ONE, 4)
+    assert not continues(CHAIN[9], CHAIN[5], ONE, 3)
+    assert not continues(CHAIN[9], CHAIN[9], ONE, 4)
+    assert not continues(CHAIN[5], CHAIN[9], ONE, 4)
+    assert not continues(CHAIN[9], CHAIN[5], OTHER, 4)
+    assert not continues(CHAIN[9], Pulse(5, CHAIN[4].link), ONE, 120)

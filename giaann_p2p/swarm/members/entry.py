@@ -1,0 +1,71 @@
+"""A directory's entry for a peer and role, and how the entry's record is told apart from others."""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from giaann_p2p.swarm.wire.patch import applied, base_of, is_patch
+from giaann_p2p.swarm.wire.pulse import (
+    Pulse,
+    beginning,
+    bucket_in,
+    continues,
+    joined,
+    pulse_in,
+)
+from giaann_p2p.swarm.wire.record import Announcement
+
+_MOST_BEHIND = 12
+"""Maximum number of pulses by which a short pulse may be ahead of the known one. More: a false one
+costs more hashes. A peer that is further behind gets whole records anyway."""
+
+
+class Entry(msgspec.Struct, frozen=True):
+    """The newest record of a peer and role, and when it arrived."""
+
+    record: bytes
+    """The signed record, without its pulse."""
+    id: bytes
+    before: bytes
+    """The id of the peer's previous record, whose pulses may still be in transit; empty if there
+    was none."""
+    pulse: Pulse
+    announcement: Announcement
+    first: float
+    """Time at which the first record of the peer arrived."""
+    arrived: float
+    """Time at which the stored record of the peer, with its pulse, arrived."""
+
+    @property
+    def lived(self) -> int:
+        """Latest time at which the peer is proved to be alive, by its own clock."""
+        return self.announcement.lived(self.pulse)
+
+    @property
+    def next_due(self) -> float:
+        """Time at which a live peer has shown its next sign of life: thrice in a lifetime."""
+        return self.arrived + self.announcement.lifetime / 3
+
+
+class SignOfLife(msgspec.Struct, frozen=True):
+    """A merged record or pulse: its peer is alive, and its announcement may be new."""
+
+    said: Announcement
+    is_new: bool
+    """Whether the announcement is new; if not, only the pulse is."""
+
+
+def unfolded(data: bytes, entries: Sequence[Entry]) -> bytes | None:
+    """Return a patch as a record, and a short pulse as a bare one; None if they bring nothing new.
+
+    `entries` are those that it may belong to, one or more. RecordError if it is malformed.
+    """
+    if is_patch(data):
+        base = entries[0]
+        return applied(data, base.record) if base.id == base_of(data) else None
+    pulse = pulse_in(data)
+    for entry in entries:
+        is_newest = data.startswith(beginning(bucket_in(data), entry.id))
+        if is_newest and continues(pulse, entry.pulse, entry.announcement.peer, _MOST_BEHIND):
+            return entry.id + joined(pulse, b"")
+    return None
