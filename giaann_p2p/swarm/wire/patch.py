@@ -44,12 +44,17 @@ def base_of(patch: bytes) -> bytes:
 
 
 def made(bucket: int, old: bytes, new: bytes) -> bytes:
-    """Return the patch that makes one valid record of a peer into its next; both with a pulse."""
+    """Return the patch that makes one valid record of a peer into its next; both with a pulse.
+
+    The result is empty if no patch does: a peer may have encoded its list of fields in another way,
+    and then a reader would take the node that sends a patch for a liar.
+    """
     before, after = (_FIELDS.decode(data[FRONT_BYTES:]) for data in (old, new))
     known = dict(enumerate(map(bytes, before)))
     changed = {at: raw for at, raw in enumerate(after) if known.get(at) != bytes(raw)}
     change = msgspec.msgpack.encode(_Change(len(after), changed))
-    return bytes((_PATCH + bucket,)) + id_of(old[PULSE_BYTES:]) + new[:FRONT_BYTES] + change
+    patch = bytes((_PATCH + bucket,)) + id_of(old[PULSE_BYTES:]) + new[:FRONT_BYTES] + change
+    return patch if applied(patch, old[PULSE_BYTES:]) == new else b""
 
 
 def applied(patch: bytes, record: bytes) -> bytes:

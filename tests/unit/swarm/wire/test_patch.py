@@ -6,10 +6,20 @@ import msgspec
 import pytest
 
 from giaann_p2p.errors import RecordError
-from giaann_p2p.swarm.wire.identity import Identity
+from giaann_p2p.swarm.wire.identity import SIGNATURE_BYTES, Identity
 from giaann_p2p.swarm.wire.manifest import Rules
 from giaann_p2p.swarm.wire.patch import applied, base_of, is_patch, made
-from giaann_p2p.swarm.wire.pulse import PULSE_BYTES, bare, bucket_in, id_of, is_bare, is_short
+from giaann_p2p.swarm.wire.pulse import (
+    PULSE_BYTES,
+    bare,
+    bucket_in,
+    id_of,
+    is_bare,
+    is_short,
+    joined,
+    pulse_of,
+    split,
+)
 from giaann_p2p.swarm.wire.record import Announcement, Load, read
 from tests.unit.swarm.helpers_pulses import beat, chained
 
@@ -89,3 +99,15 @@ def test_what_no_node_would_send_is_refused_or_shows_by_its_signature() -> None:
 def test_records_and_pulses_are_no_patches() -> None:
     for other in (OLD, bare(OLD), b"", bytes([0x40]), bytes([0x80]) * 500):
         assert not is_patch(other)
+
+
+def test_a_record_that_no_patch_makes_has_none() -> None:
+    """Else whoever signs such a record could make readers take honest nodes for forgers."""
+    _, record_of_it = split(record(sequence=2))
+    body = record_of_it[SIGNATURE_BYTES:]
+    fields = msgspec.msgpack.decode(body, type=list[msgspec.Raw])
+    assert body[0] == 0xDC  # an array whose length takes two bytes; here it takes four
+    longer = b"\xdd" + len(fields).to_bytes(4, "big") + b"".join(map(bytes, fields))
+    new = joined(pulse_of(b"twelve bytes", WHO.peer, 0), WHO.sign("record", longer) + longer)
+    assert read(new, NOW, SWARM, Rules(8)).sequence == 2
+    assert made(3, OLD, new) == b""
