@@ -19,7 +19,7 @@ from giaann_p2p.swarm.wire.record import Announcement, Load, signed
 
 _SOME = 8
 """The memory in use is news when it has changed by one part in so many."""
-_USED_EVERY = 60
+USED_EVERY = 60
 """Seconds after which any change of the memory in use is news."""
 
 
@@ -77,7 +77,7 @@ def _is_other_use(old: Announcement, new: Announcement) -> bool:
     if new.used == old.used:
         return False
     is_much = _SOME * abs(new.used - old.used) >= old.used
-    is_late = new.issued - old.issued >= _USED_EVERY
+    is_late = new.issued - old.issued >= USED_EVERY
     levels = (level(one.used, one.capacity) for one in (old, new))
     return is_much or is_late or len({*levels}) > 1
 

@@ -9,6 +9,7 @@ from giaann_p2p.net.hive.shelf import BOTH, KEY_BYTES
 from giaann_p2p.node.members.lookout import interval
 from giaann_p2p.node.options import Options
 from giaann_p2p.swarm.members.directory import MOST_RECORDS
+from giaann_p2p.swarm.members.own_record import USED_EVERY
 from giaann_p2p.swarm.wire.manifest import Rules
 from giaann_p2p.swarm.wire.patch import made
 from giaann_p2p.swarm.wire.pulse import (
@@ -148,13 +149,15 @@ def traffic(peers: int) -> Cells:
     buckets = np.bincount([bucket_of(each.peer) for each in identities(peers)], minlength=BUCKETS)
     share = int(buckets.max()) / peers
     news = peers * new * (by_looks.times * A_MINUTE if by_looks.as_patches else ASKED * looks)
+    grown = heard + peers * by_looks.times * 60 / USED_EVERY * new
     return {
         "N": f"{shards:,}",
         "a peer posts, times a minute": number(A_MINUTE),
         f"a peer sends for that, to {HOLDERS} nodes": size(posts),
         "a peer looks, times a minute": number(looks),
         "a peer receives for that, a minute": size(heard),
-        "the same if all have news at each post": size(news),
+        "the same while all learn, and only their use of memory changes": size(grown),
+        "the same if all have other news at each post": size(news),
         "fullest bucket (4 MiB are too much)": size(share * peers * one),
         "a node that holds the fullest bucket sends, a minute": size(
             share * heard * peers / HOLDERS
