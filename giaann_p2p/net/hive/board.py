@@ -193,7 +193,7 @@ class HiveBoard:
         guard, began = self._guard, self._clock()
         if guard is None:
             raise Unreachable("the peer directory is not ready while p2pd starts; try again")
-        looks, all_answered = self._looks[role], False  # `forget` may be called meanwhile
+        looks = self._looks[role]  # `forget` may be called meanwhile
         news, further = looks.news(began), looks.further(began)
         finding = Finding([*self._shelf.keys(role, news), *further])
         guard.findings.add(finding)
@@ -204,7 +204,8 @@ class HiveBoard:
                     asked = dict.fromkeys(self._shelf.keys(role, news), ASKED)
                     if not await self._look_shortly(role, asked):
                         await self._search(role, news)
-                    all_answered = not further or await self._look_shortly(role, further)
+                    if further:
+                        await self._look_shortly(role, further)
                     await asyncio.gather(
                         *[self._rest_of(peer_id, finding) for peer_id in finding.cut]
                     )
@@ -213,7 +214,7 @@ class HiveBoard:
         if not finding.answers:
             self._alone.set()
             raise self._nobody()
-        looks.looked(began, self._clock(), all_answered=all_answered)
+        looks.looked(began, self._clock())
         return [found for found in (self.held(role), *finding.brought()) if found]
 
     async def close(self) -> None:

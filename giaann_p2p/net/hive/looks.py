@@ -86,9 +86,13 @@ class Looks:
                 asked[news_key(place, _FURTHER)] = REPLICAS
         return asked | {self._places[bucket]: 1 for bucket in self._strange}
 
-    def looked(self, began: float, ended: float, *, all_answered: bool) -> None:
-        """Note that a look was answered, and whether by all nodes that were asked further."""
-        if self.news(began) >= BOTH or (all_answered and self._has_round(began)):
+    def looked(self, began: float, ended: float) -> None:
+        """Note that a look was answered.
+
+        A round counts even if some nodes did not answer. Else one silent node could put it off for
+        ever; this way the peers that it would have shown become exceptions.
+        """
+        if self.news(began) >= BOTH or self._has_round(began):
             self._round, self._next_round = began, ended + _ROUND_AFTER
             self._missed = {}  # by the round before
         self._looked = began

@@ -120,7 +120,7 @@ class World:
                     found = self.answers[copy](self.shelves[copy], key, self.now)
                     self.bytes += len(msgspec.msgpack.encode(found))
                     finding.take(node, key, found)
-        self.looks.looked(self.now, self.now, all_answered=True)
+        self.looks.looked(self.now, self.now)
         for brought in finding.brought():
             for record in brought:
                 self.directory.merge(record, self.now)
@@ -236,7 +236,7 @@ def test_in_a_small_swarm_each_look_brings_a_pulse_of_each_peer() -> None:
 def test_a_look_that_comes_late_asks_for_all_since_the_last() -> None:
     looks = Looks([bytes(20)] * BUCKETS)
     assert looks.news(0.0) == ALL
-    looks.looked(0.0, 0.0, all_answered=True)
+    looks.looked(0.0, 0.0)
     looks.missed(FEW + 1, lambda due: (), ())
     assert [looks.news(now) for now in (1.0, 4.5, 8.0, 9.0, 10.0, 30.0, 1000.0)] == [
         3,
@@ -263,16 +263,14 @@ def test_a_peer_that_is_overdue_is_asked_for_at_ever_more_nodes() -> None:
         due.append(by)
         return (late,)
 
-    looks.looked(0.0, 0.0, all_answered=True)
+    looks.looked(0.0, 0.0)
     assert looks.missed(FEW + 1, lambda due: (), ()) is False
     for now in (4.5, 9.0):
         assert looks.further(now) == {}
-        looks.looked(now, now, all_answered=True)
+        looks.looked(now, now)
     rounds = {news_key(one, PULSES): 1 for one in places}
     assert looks.further(13.5) == rounds
-    looks.looked(13.5, 13.5, all_answered=False)
-    assert looks.further(14.5) == rounds  # some node did not answer
-    looks.looked(14.5, 14.5, all_answered=True)
+    looks.looked(13.5, 14.0)
     expected: list[dict[bytes, int]] = [
         {},
         {news_key(place, PULSES): 2},
@@ -282,6 +280,6 @@ def test_a_peer_that_is_overdue_is_asked_for_at_ever_more_nodes() -> None:
     for number, further in enumerate(expected):
         assert looks.missed(FEW + 1, overdue, ()) is (number < 3)
         assert looks.further(15.5 + number) == further
-    assert due == [13.5] * 4
+    assert due == [12.5] * 4
     assert looks.missed(FEW + 1, lambda due: (), (3, 99)) is False
     assert looks.further(19.0) == {places[3]: 1}
