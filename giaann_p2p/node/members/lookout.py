@@ -29,6 +29,7 @@ from giaann_p2p.node.members.fair_merge import FairMerge
 from giaann_p2p.node.options import Options
 from giaann_p2p.swarm.members.clock_fault import clock_fault
 from giaann_p2p.swarm.members.directory import MOST_RECORDS
+from giaann_p2p.swarm.members.entry import VainError
 from giaann_p2p.swarm.members.peers_view import PeersView
 from giaann_p2p.swarm.wire.identity import Peer, name_of
 from giaann_p2p.swarm.wire.patch import is_patch
@@ -48,6 +49,9 @@ _WHOLE_EVERY = 15.0
 record's lifetime, so that a missed record arrives before its peer's previous one has expired."""
 _SOON = 1.0
 """Seconds until the next look, while the board asks further for peers that show no sign of life."""
+_MOST_VAIN = 8
+"""Maximum number of short pulses of one node in a look that continue no record's chain. An honest
+node may send a few, of records that are not known here and whose ids begin like a known one's."""
 _MOST_NAMES = 5
 """Maximum number of peers that one log line names."""
 
@@ -151,10 +155,11 @@ class Lookout:
         either more often than once in `_WHOLE_EVERY` seconds.
         """
         directory, now = self.view.directory, self._clock()
-        found, directory.strange_buckets = directory.strange_buckets, set()
         is_new = directory.strange > self._strange
-        if not (is_new or found) or now < self._asked_again + _WHOLE_EVERY:
+        is_any = is_new or bool(directory.strange_buckets)
+        if not is_any or now < self._asked_again + _WHOLE_EVERY:
             return ()
+        found, directory.strange_buckets = directory.strange_buckets, set()
         self._strange, self._asked_again = directory.strange, now
         if is_new:
             self._board.forget()
@@ -218,9 +223,16 @@ class Lookout:
         `take` returns whether it had to check a signature.
         """
         heard, work, pause = FairMerge(brought), 0.0, float(_HELPING)
+        vain = [0] * len(brought)
         for who, record in heard:
             try:
                 work += 1 if take(record) else _CHEAP
+            except VainError as error:
+                work += 1
+                vain[who] += 1
+                if vain[who] > _MOST_VAIN:
+                    self._refuse(error)
+                    heard.silence(who)
             except RecordError as error:
                 work += 1
                 self._refuse(error)

@@ -30,7 +30,7 @@ from giaann_p2p.errors import RecordError, UsageError
 from giaann_p2p.model.sequence import Ints
 from giaann_p2p.store.layout import Shards
 from giaann_p2p.swarm.members.claims import Claims, Mask, SetColumn
-from giaann_p2p.swarm.members.entry import Entry, SignOfLife, unfolded
+from giaann_p2p.swarm.members.entry import Entry, SignOfLife, VainError, unfolded
 from giaann_p2p.swarm.members.health import Health, Placing
 from giaann_p2p.swarm.members.record_ids import RecordIds
 from giaann_p2p.swarm.members.silent_backoff import SilentBackoff
@@ -53,6 +53,7 @@ from giaann_p2p.swarm.wire.record import (
     MOST_LIFETIME,
     SKEW,
     Announcement,
+    ForgedError,
     Key,
     Load,
     Naming,
@@ -126,16 +127,18 @@ class Directory:
     def merge(self, data: bytes, now: float) -> SignOfLife | None:
         """Store a record, or the pulse of a known one, if it is new and valid.
 
-        `data` is a record, or a patch, or a bare or short pulse. Returns None if it is not newer
-        than what is known, if the directory is full, or if the record that it continues is not
-        known. RecordError if it is invalid.
+        `data` is a record, a patch, or a bare or short pulse. Returns None if it is not newer than
+        what is known, or its record is not, or the directory is full. RecordError if it is invalid.
         """
         self._advance(now)
         try:
             whole = self._unfolded(data)
-            return None if whole is None else self._merge(whole, now)
-        except RecordError:
-            self.refused += 1
+            found = None if whole is None else self._merge(whole, now)
+            if whole is not None and found is None and is_patch(data):
+                raise ForgedError("patch: it makes no newer record of the one that it changes")
+            return found
+        except RecordError as error:
+            self.refused += not isinstance(error, VainError)
             raise
 
     def _unfolded(self, data: bytes) -> bytes | None:

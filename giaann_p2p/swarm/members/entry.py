@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from giaann_p2p.errors import RecordError
 from giaann_p2p.swarm.wire.patch import applied, base_of, is_patch
 from giaann_p2p.swarm.wire.pulse import (
     Pulse,
@@ -18,6 +19,10 @@ from giaann_p2p.swarm.wire.record import Announcement
 _MOST_BEHIND = 12
 """Maximum number of pulses by which a short pulse may be ahead of the known one. More: a false one
 costs more hashes. A peer that is further behind gets whole records anyway."""
+
+
+class VainError(RecordError):
+    """A short pulse that cost hashes, and continues no record's chain."""
 
 
 class Entry(msgspec.Struct, frozen=True):
@@ -58,14 +63,19 @@ class SignOfLife(msgspec.Struct, frozen=True):
 def unfolded(data: bytes, entries: Sequence[Entry]) -> bytes | None:
     """Return a patch as a record, and a short pulse as a bare one; None if they bring nothing new.
 
-    `entries` are those that it may belong to, one or more. RecordError if it is malformed.
+    `entries` are those that it may belong to, one or more. RecordError if it is malformed, or if
+    it was hashed in vain.
     """
     if is_patch(data):
         base = entries[0]
         return applied(data, base.record) if base.id == base_of(data) else None
-    pulse = pulse_in(data)
+    pulse, tried = pulse_in(data), 0
     for entry in entries:
         is_newest = data.startswith(beginning(bucket_in(data), entry.id))
-        if is_newest and continues(pulse, entry.pulse, entry.announcement.peer, _MOST_BEHIND):
-            return entry.id + joined(pulse, b"")
+        if is_newest and 0 < pulse.number - entry.pulse.number <= _MOST_BEHIND:
+            if continues(pulse, entry.pulse, entry.announcement.peer):
+                return entry.id + joined(pulse, b"")
+            tried += 1
+    if tried:
+        raise VainError(f"pulse: number {pulse.number} continues none of {tried} records")
     return None

@@ -10,9 +10,8 @@ from typing import Annotated
 
 import msgspec
 
-from giaann_p2p.errors import RecordError
 from giaann_p2p.swarm.wire.pulse import ID_BYTES, PULSE_BYTES, id_of
-from giaann_p2p.swarm.wire.record import FRONT_BYTES
+from giaann_p2p.swarm.wire.record import FRONT_BYTES, ForgedError
 
 _PATCH = 0x40
 """Added to the number of a bucket, it marks patches; a record begins with less."""
@@ -60,16 +59,19 @@ def made(bucket: int, old: bytes, new: bytes) -> bytes:
 def applied(patch: bytes, record: bytes) -> bytes:
     """Return the new record, with a pulse; `record` is the signed one that the patch changes.
 
-    RecordError if the patch is malformed. The result may be wrong in any other way.
+    ForgedError if the patch is malformed: no honest node made it. The result may be wrong in any
+    other way.
     """
     try:
         change = _CHANGE.decode(patch[_FRONT + FRONT_BYTES :])
     except msgspec.MsgspecError as error:
-        raise RecordError(f"patch: {error}") from None
+        raise ForgedError(f"patch: {error}") from None
+    if len(change.changed) > _MOST_FIELDS:
+        raise ForgedError(f"patch: it changes {len(change.changed):,} fields")
     known = dict(enumerate(_FIELDS.decode(record[FRONT_BYTES - PULSE_BYTES :])))
     try:
         known |= change.changed
         after = [known[at] for at in range(change.fields)]
     except KeyError as error:
-        raise RecordError(f"patch: field {error} is missing") from None
+        raise ForgedError(f"patch: field {error} is missing") from None
     return patch[_FRONT : _FRONT + FRONT_BYTES] + msgspec.msgpack.encode(after)

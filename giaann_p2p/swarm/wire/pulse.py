@@ -154,10 +154,9 @@ def pulse_in(short: bytes) -> Pulse:
     return Pulse(short[BEGINNING_BYTES], short[BEGINNING_BYTES + 1 :])
 
 
-def continues(pulse: Pulse, known: Pulse, peer: Peer, most: int) -> bool:
-    """Return whether a pulse is later than a valid one, by up to `most`, and leads to it."""
-    steps = pulse.number - known.number
-    return 0 < steps <= most and _further(pulse.link, peer, steps) == known.link
+def continues(pulse: Pulse, known: Pulse, peer: Peer) -> bool:
+    """Return whether a pulse leads to a valid one with a lower number."""
+    return _further(pulse.link, peer, pulse.number - known.number) == known.link
 
 
 def newest(records: Iterable[bytes]) -> list[bytes]:

@@ -5,6 +5,7 @@ import asyncio
 import pytest
 
 from giaann_p2p.node.members import lookout as module
+from giaann_p2p.swarm.members import entry
 from giaann_p2p.swarm.wire.identity import SIGNATURE_BYTES, Identity
 from giaann_p2p.swarm.wire.pulse import (
     BARE_BYTES,
@@ -12,12 +13,15 @@ from giaann_p2p.swarm.wire.pulse import (
     MOST_PULSES,
     PULSE_BYTES,
     Pulse,
+    apart,
     bare,
+    batch,
     joined,
 )
 from giaann_p2p.swarm.wire.record import (
     FRONT_BYTES,
     LIFETIME,
+    bucket_of,
     signed,
 )
 from tests.unit.node.helpers import identity
@@ -96,6 +100,32 @@ def test_a_flood_of_wrong_bare_pulses_hides_nobody_and_costs_little(number: int)
         await place.lookout.look()
         assert {one.peer for one in honest} < place.members() | {ME.peer}
         assert refused < place.lookout.refused <= refused + 2  # one a look
+
+    play(story)
+
+
+def test_a_flood_of_what_continues_no_record_hides_nobody_and_costs_little() -> None:
+    """As from one node of the board: short pulses that begin like a known record's."""
+
+    async def story(place: Place) -> None:
+        true = chained(identity(2), announcement(identity(2)))
+        place.board.leave(identity(2).peer, "storage", true, 1e9)
+        await place.lookout.look()
+        for link in range(5_000):
+            wrong = joined(Pulse(1, link.to_bytes(LINK_BYTES, "little")), true[PULSE_BYTES:])
+            (short,) = apart(batch(bucket_of(identity(2).peer), [bare(wrong)]))
+            place.board.leave(b"x" * 32, "storage", short, 1e9)
+        honest = [identity(number) for number in range(3, 20)]
+        for one in honest:
+            place.leave(one)
+        await asyncio.sleep(1)
+        tried = list[Pulse]()
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(entry, "continues", lambda pulse, known, peer: tried.append(pulse))
+            await place.lookout.look()
+        assert {one.peer for one in honest} < place.members() | {ME.peer}
+        assert 0 < len(tried) <= 2 * (module._MOST_VAIN + 1)  # in two looks
+        assert 0 < place.lookout.refused <= 2  # one a look
 
     play(story)
 
