@@ -11,8 +11,9 @@
    the other side again. So each refresh also dials some seeds that are not known nodes. This heals
    the partition, and finds peers that came back and know nobody else.
 5. A call ends before its caller times out: see `node.options.look_within`.
-6. Most looks are short (see short_look.py): they ask nodes that an earlier search found. If one of
-   these does not answer, the same look searches anew.
+6. Looks are short (see short_look.py): they ask nodes that a search found, and in place of one that
+   does not answer another one near the same keys. There is one search at a time, shared by all
+   looks of a role, and no look ends it: where all is slow, more searches would only make it slower.
 7. The first look asks for all records, and later ones for what is new since (see looks.py). A peer
    posts a bare pulse, too, and its whole record only to nodes that do not have it.
 """
@@ -72,10 +73,12 @@ _SEARCH_EVERY = 60.0
 came nearer to a key are asked sooner."""
 _STRAYS = 8
 """The number of randomly drawn seeds that are dialled at each refresh."""
-_SUREST, _FURTHER = 80, 48
-"""How many seeds an isolated peer dials: the last ones of the list, and a random sample of the
-others. All of them at once could be more than a machine can dial, because strangers can contribute
-any number of addresses."""
+_FIRST, _SUREST, _FURTHER = 16, 80, 48
+"""How many seeds an isolated peer dials: first some of the last ones of the list, and twice as many
+each further time; then also a random sample of the others. All of them at once could be more than a
+machine can dial, because strangers can contribute any number of addresses. Nor do a hundred peers
+that share an overloaded machine then all dial each other."""
+_DOUBLINGS = 3
 
 
 class HiveBoard:
@@ -104,6 +107,7 @@ class HiveBoard:
         self._tried = asyncio.Event()  # a join has been tried since p2pd started
         self._alone = asyncio.Event()  # a call found no node that answers
         self._searches: set[asyncio.Task[Any]] = set()
+        self._searching: dict[Role, asyncio.Task[None]] = {}
         self._last_search: dict[Role, Search] = {}
         self._looks: dict[Role, Looks] = {}
         self.forget()
@@ -201,9 +205,11 @@ class HiveBoard:
             with suppress(TimeoutError):  # what has arrived by then is returned
                 async with asyncio.timeout(_WITHIN):
                     await self._tried.wait()
-                    asked = dict.fromkeys(self._shelf.keys(role, news), ASKED)
+                    of = REPLICAS if news == ALL else ASKED
+                    asked = dict.fromkeys(self._shelf.keys(role, news), of)
                     if not await self._look_shortly(role, asked):
-                        await self._search(role, news)
+                        await self._search(role)
+                        await self._look_shortly(role, asked)
                     if further:
                         await self._look_shortly(role, further)
                     await asyncio.gather(
@@ -226,7 +232,8 @@ class HiveBoard:
         """Join the DHT as a new node after p2pd has started."""
         await self._end(gone=True)
         self.forget()
-        self._last_search = {}  # looks of the former node may still write to the old one
+        self._searching = {}
+        self._last_search = {}  # searches of the former node may still write to the old one
         guard = Guard(
             (await life.unary()).p2p,
             self._swarm_id,
@@ -283,9 +290,9 @@ class HiveBoard:
         await asyncio.gather(*self._searches, return_exceptions=True)
 
     async def _join_for_ever(self) -> None:
-        backoff = _BACKOFF
+        backoff, alone = _BACKOFF, 0  # the number of tries in a row that began alone
         while True:
-            alone = self._alone.is_set() or not self.nodes
+            alone = alone + 1 if self._alone.is_set() or not self.nodes else 0
             self._alone.clear()
             try:
                 async with asyncio.timeout(_JOIN_WITHIN):
@@ -297,16 +304,15 @@ class HiveBoard:
             except (GiaannError, OSError) as error:
                 _LOG.info("joining the peer directory failed: %s; trying again", error)
             self._tried.set()
-            backoff = backoff.failed()
+            backoff = (backoff if alone else _BACKOFF).failed()
             await asyncio.sleep(backoff.pause)
             if not self.nodes:
                 continue
-            backoff = _BACKOFF
             with suppress(TimeoutError):
                 async with asyncio.timeout(_REFRESH):
                     await self._alone.wait()
 
-    async def _join(self, alone: bool) -> None:
+    async def _join(self, alone: int) -> None:
         """Dial seeds, and find through them the nodes nearest to this one."""
         met = await self._host.connect(self._tried_next(alone), _CONNECT_WITHIN)
         await asyncio.gather(*[self._meet(peer) for peer in met])
@@ -320,8 +326,11 @@ class HiveBoard:
             return NobodyYet("no other peer is known yet; peers that join will connect to this one")
         return Unreachable(f"no node of the peer directory answered; {self.nodes} are known")
 
-    def _tried_next(self, alone: bool) -> list[str]:
-        """Return addresses of seeds to dial; without `alone`, only of seeds not known as nodes."""
+    def _tried_next(self, alone: int) -> list[str]:
+        """Return addresses of seeds to dial, only of seeds not known as nodes if `alone` is 0.
+
+        `alone` is the number of tries in a row that began without a node that answers.
+        """
         nodes = self._node.protocol.routing_table.peer_id_to_uid
         ways: dict[Peer, list[str]] = {}
         for seed in _good(self._seeds()):
@@ -329,8 +338,9 @@ class HiveBoard:
         ways.pop(self._host.me, None)
         peers = list(ways)
         if alone:
-            further, chosen = peers[:-_SUREST], peers[-_SUREST:]
-            chosen += random.sample(further, min(_FURTHER, len(further)))
+            most = _FIRST << min(alone - 1, _DOUBLINGS)
+            chosen, further = peers[-min(most, _SUREST) :], peers[:-_SUREST]
+            chosen += random.sample(further, min(max(most - _SUREST, 0), _FURTHER, len(further)))
         else:
             strays = [peer for peer in peers if PeerID(libp2p_id(peer)) not in nodes]
             chosen = random.sample(strays, min(_STRAYS, len(strays)))
@@ -350,9 +360,10 @@ class HiveBoard:
         return ()
 
     async def _look_shortly(self, role: Role, each: Mapping[bytes, int]) -> bool:
-        """Ask nodes of the last search; return whether it is recent, and all answered.
+        """Ask nodes of the last search; return whether it is recent, and somebody told each key.
 
-        `each` says of how many nodes near it each key is asked.
+        `each` says of how many nodes near it each key is asked. In place of a node that does not
+        answer, another one near the same keys is asked.
         """
         node, searches = self._node, self._last_search  # p2pd may be restarted meanwhile
         last, guard = searches.get(role), self._guard
@@ -362,27 +373,52 @@ class HiveBoard:
             or not last.holds(self.nodes, asyncio.get_running_loop().time())
         ):
             return False
-        near = {key: last.near.get(news_key(key, ALL), ()) for key in each}
-        asked = spread(near, each, MOST_KEYS)
-        calls = [
-            node.protocol.call_find(peer_id, [DHTID.from_bytes(key) for key in keys])
-            for peer_id, keys in asked.items()
-        ]
-        with guard.records_only():
-            answers = await asyncio.gather(*calls)
-        silent = [peer_id for peer_id, said in zip(asked, answers, strict=True) if said is None]
-        if not silent:
-            return True
-        for peer_id in silent:  # so that the search leaves it out, and later looks do
-            node.blacklist.register_failure(peer_id)
-        if searches.get(role) is last:  # else another look has found the same, or searched anew
-            del searches[role]
-        return False
+        near = {key: [*last.near.get(news_key(key, ALL), ())] for key in each}
+        left, silent = dict(each), set[Any]()
+        while asked := spread(near, left, MOST_KEYS):
+            calls = [
+                node.protocol.call_find(peer_id, [DHTID.from_bytes(key) for key in keys])
+                for peer_id, keys in asked.items()
+            ]
+            with guard.records_only():
+                answers = await asyncio.gather(*calls)
+            for (peer_id, keys), said in zip(asked.items(), answers, strict=True):
+                if said is None:  # then searches leave it out
+                    node.blacklist.register_failure(peer_id)
+                    silent.add(peer_id)
+                for key in keys:
+                    near[key].remove(peer_id)
+                    left[key] -= said is not None
+            near = {key: [one for one in some if one not in silent] for key, some in near.items()}
+        told = all(left[key] < some for key, some in each.items())
+        if silent and searches.get(role) is last:  # else another look has searched anew
+            searches[role] = last.without(silent)
+            if not told:
+                del searches[role]
+        return told
 
-    async def _search(self, role: Role, seconds: int) -> None:
-        """Ask all nodes near a role's keys, and note the nearest for the next looks."""
+    async def _search(self, role: Role) -> None:
+        """Wait for the search that finds the nodes near a role's keys; begin one if none runs.
+
+        If the caller stops waiting, the search goes on. On a machine out of breath it may take
+        longer than a look, and then each look would begin another one, and none would ever end.
+        """
+        search = self._searching.get(role)
+        if search is None or search.done():
+            search = self._searching[role] = asyncio.create_task(self._find_near(role))
+            self._searches.add(search)
+            search.add_done_callback(self._searches.discard)
+        await asyncio.wait({search})
+        search.result()
+
+    async def _find_near(self, role: Role) -> None:
+        """Find the nodes near a role's keys, and note them for the next looks and posts."""
         silent, searches = self._node.blacklist, self._last_search
-        found = await self._nearest(self._shelf.keys(role, seconds))
+        try:
+            found = await self._nearest(self._shelf.keys(role, NOTHING))
+        except Unreachable as error:  # nobody may wait for this any more
+            _LOG.info("%s", error)
+            return
         heard = {
             news_key(key, ALL): [node for node in nodes if node not in silent]
             for key, nodes in found.items()
@@ -424,7 +460,7 @@ class HiveBoard:
         if near:
             leave = [self._leave(node, key, record, lifetime, taken) for node in near]
             await asyncio.gather(*leave)
-            if all(taken):
+            if 2 * sum(taken) > len(near):  # the others get the next pulse
                 return
         search = news_key(key, NOTHING)  # the nodes need not send any records
         left = [node for node in (await self._nearest([search]))[search] if node not in near]

@@ -6,11 +6,13 @@ for all keys that it may have. Chance spreads the load, and no liar is asked eve
 """
 
 import random
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from typing import NamedTuple
 
 Near = Mapping[bytes, Sequence[Hashable]]
 """The nodes near each key, nearest first."""
+_MANY = 1.5
+"""By which factor the number of known nodes must have changed for a search to be made anew."""
 
 
 class Search(NamedTuple):
@@ -20,12 +22,21 @@ class Search(NamedTuple):
     until: float
     """Time from which the search is too old."""
     nodes: int
-    """The number of nodes known at the search. If it changes, others may be nearer to a key by
-    now."""
+    """The number of nodes known at the search."""
 
     def holds(self, nodes: int, now: float) -> bool:
-        """Return whether short looks may still rely on this search; `nodes` are known now."""
-        return now < self.until and nodes == self.nodes
+        """Return whether short looks may still rely on this search; `nodes` are known now.
+
+        If many nodes came or went, some may be nearer to a key by now. A few make no difference:
+        most of those near a key are still the same. On a machine out of breath some come and go all
+        the time, and searches would only add to its load.
+        """
+        return now < self.until and self.nodes / _MANY < nodes < self.nodes * _MANY
+
+    def without(self, silent: Collection[Hashable]) -> "Search":
+        """Return the search without nodes that did not answer."""
+        near = {key: [one for one in some if one not in silent] for key, some in self.near.items()}
+        return self._replace(near=near)
 
 
 def spread(near: Near, each: Mapping[bytes, int], most_keys: int) -> dict[Hashable, list[bytes]]:

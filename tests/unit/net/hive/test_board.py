@@ -195,17 +195,19 @@ def test_no_more_seeds_are_dialled_at_once_than_a_machine_can() -> None:
         peers = [Identity.from_seed(number.to_bytes(32, "big")).peer for number in range(1, 400)]
         seeds = [f"/ip4/127.0.0.1/tcp/9/p2p/{libp2p_name(peer)}" for peer in peers]
         one._seeds = lambda: [*seeds, *place.hosts[0].addresses, "nonsense"]
-        tried = one._tried_next(alone=True)
+        assert one._tried_next(alone=1) == seeds[-16:]
+        assert one._tried_next(alone=2) == seeds[-32:]
+        tried = one._tried_next(alone=50)
         assert len(tried) == len(set(tried)) == 128
         assert set(seeds[-79:]) < set(tried) < set(seeds)
         table = one._node.protocol.routing_table
         for peer in peers[4:]:
             table.peer_id_to_uid[PeerID(libp2p_id(peer))] = DHTID.from_bytes(bytes(20))
-        assert sorted(one._tried_next(alone=False)) == sorted(seeds[:4])
+        assert sorted(one._tried_next(alone=0)) == sorted(seeds[:4])
         table.peer_id_to_uid.clear()
-        assert len(set(one._tried_next(alone=False))) == 8
+        assert len(set(one._tried_next(alone=0))) == 8
         one._seeds = lambda: seeds[:3]
-        assert sorted(one._tried_next(alone=True)) == sorted(seeds[:3])
+        assert sorted(one._tried_next(alone=1)) == sorted(seeds[:3])
         await all_closed(one)
 
     hosts(story)
@@ -226,7 +228,7 @@ def test_a_node_that_all_have_left_out_is_found_again() -> None:
                 if one is lost or node == lost._node.node_id:
                     del table[node]
         assert [one.nodes for one in boards] == [1, 1, 0]
-        await boards[0]._join(alone=False)  # as with each refresh
+        await boards[0]._join(alone=0)  # as with each refresh
         await until(lambda: boards[0].nodes == 2 and lost.nodes > 0)
         assert await lost.look("storage") == []
         await all_closed(*boards)
@@ -244,7 +246,7 @@ def test_a_node_that_answers_is_asked_though_it_was_left_out() -> None:
         blacklist.register_failure(PeerID(libp2p_id(place.hosts[1].me)))
         with pytest.raises(Unreachable):
             await boards[0].look("storage")
-        await boards[0]._join(alone=True)
+        await boards[0]._join(alone=1)
         assert not blacklist.banned_peers
         assert await boards[0].look("storage") == []
         await all_closed(*boards)

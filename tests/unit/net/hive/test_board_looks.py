@@ -113,7 +113,7 @@ def test_who_had_more_and_stalls_then_holds_up_nobody_else(
     hosts(story)
 
 
-def test_after_a_search_a_look_asks_two_nodes_until_one_does_not_answer(
+def test_after_a_search_a_look_asks_two_nodes_and_others_for_those_that_do_not_answer(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     async def story(place: Place) -> None:
@@ -134,15 +134,58 @@ def test_after_a_search_a_look_asks_two_nodes_until_one_does_not_answer(
         asked.clear()
         assert flat(await one.look("storage")) == [mine]
         assert len(asked) == len({*asked}) == 2
+        searched, nearest = list[int](), one._nearest
+
+        async def counted(keys: list[bytes]) -> dict[bytes, list[PeerID]]:
+            searched.append(len(keys))
+            return await nearest(keys)
+
+        monkeypatch.setattr(one, "_nearest", counted)
+        deaf.add(asked[0])
+        while not deaf & {*asked[2:]}:  # chance decides which two are asked
+            assert flat(await one.look("storage")) == [mine]
+        assert len({*asked[-3:]}) == 3  # the third one in its place
+        asked.clear()
+        assert flat(await one.look("storage")) == [mine]
+        assert len(asked) == 2
+        assert not deaf & {*asked}  # the next one keeps away from it
+        assert not searched
         deaf.update(asked)
-        asked.clear()
+        with pytest.raises(Unreachable):
+            await one.look("storage")
+        assert searched == [16]  # nobody is left to ask
+        await all_closed(*boards)
+
+    hosts(story)
+
+
+def test_a_search_that_takes_longer_than_a_look_goes_on_and_serves_the_next_ones(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def story(place: Place) -> None:
+        boards = [await board(place) for _ in range(3)]
+        one, searches = boards[0], list[int]()
+        await until(lambda: one.nodes == 2)
+        await settled(*boards)
+        mine = record(boards[1]._host.identity, CLOCK())
+        await boards[1].post("storage", mine, 300)
+        nearest, go_on = one._nearest, asyncio.Event()
+
+        async def slow(keys: list[bytes]) -> dict[bytes, list[PeerID]]:
+            searches.append(len(keys))
+            await go_on.wait()
+            return await nearest(keys)
+
+        monkeypatch.setattr(one, "_nearest", slow)
+        monkeypatch.setattr(module, "_WITHIN", 0.2)
+        for _ in range(2):
+            with pytest.raises(Unreachable, match="no node of the peer directory answered"):
+                await one.look("storage")
+        monkeypatch.undo()
+        go_on.set()
+        await until(lambda: "storage" in one._last_search)
         assert flat(await one.look("storage")) == [mine]
-        assert len(asked) > 2  # one of two was deaf, so the same look searches anew
-        assert all(asked.count(node) == 1 for node in deaf & {*asked[:2]})  # nor asks it again
-        asked.clear()
-        assert flat(await one.look("storage")) == [mine]
-        assert len(asked) == 1
-        assert not deaf & {*asked}  # the next one keeps away from both
+        assert searches == [16]
         await all_closed(*boards)
 
     hosts(story)
@@ -329,13 +372,13 @@ def test_no_later_search_asks_for_all_records(monkeypatch: pytest.MonkeyPatch) -
 
         monkeypatch.setattr(one._node.protocol, "call_find", noted)
         assert flat(await one.look("storage")) == [data]
-        assert asked == {ALL}
+        assert asked == {NOTHING, ALL}
         now = CLOCK()
         one._clock = lambda: now  # else the news asked for could be of more seconds
         asked.clear()
         one._last_search = {}  # it is too old
         assert flat(await one.look("storage")) == [data]
-        assert asked == {12}
+        assert asked == {NOTHING, 12}
         asked.clear()
         one._last_search = {}
         await one.post("storage", record(one._host.identity, CLOCK()), 300)
@@ -468,8 +511,9 @@ def test_only_a_search_asks_which_nodes_are_near(
         await boards[1].post("storage", data, 300)
         named.clear()
         kept.clear()
-        assert flat(await one.look("storage")) == [data]  # a search
-        assert sum(kept) == sum(named) > 0
+        assert flat(await one.look("storage")) == [data]  # a search, then two nodes asked
+        assert sum(kept) == sum(named[:-32]) > 0
+        assert sum(kept[-32:]) == 0
         named.clear()
         kept.clear()
         assert flat(await one.look("storage")) == [data]

@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from giaann_p2p.net.hive.short_look import spread
+from giaann_p2p.net.hive.short_look import Search, spread
 
 KEYS = [bytes([number]) for number in range(16)]
 
@@ -28,3 +28,13 @@ def test_in_a_small_swarm_two_nodes_are_asked_once_and_not_always_the_same() -> 
 def test_no_node_is_asked_for_too_many_keys() -> None:
     near = {bytes([number]): [0, 1] for number in range(20)}
     assert [len(keys) for keys in spread(near, dict.fromkeys(near, 2), 16).values()] == [16, 16]
+
+
+def test_a_search_holds_for_a_while_and_until_many_nodes_came_or_went() -> None:
+    search = Search({KEYS[0]: [1, 2, 3], KEYS[1]: [4]}, 60.0, 40)
+    assert [search.holds(40, now) for now in (0.0, 59.9, 60.0)] == [True, True, False]
+    held = [nodes for nodes in range(100) if search.holds(nodes, 0.0)]
+    assert held == list(range(27, 60))
+    assert not Search({}, 60.0, 2).holds(3, 0.0)
+    assert not Search({}, 60.0, 0).holds(0, 0.0)
+    assert search.without({2, 4}).near == {KEYS[0]: [1, 3], KEYS[1]: []}
