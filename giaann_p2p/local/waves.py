@@ -2,7 +2,8 @@
 
 Starting a peer costs seconds of processor time. If a hundred started at once, each would take
 minutes, and calls between them would time out. So they start in waves: one begins as soon as an
-earlier one takes part in the swarm. From then on, a peer mostly waits until it is ready.
+earlier one takes part in the swarm, and while few of them are still settling in. Until a peer is
+ready, it connects to all others and takes over shards, and each newcomer gives it more of both.
 """
 
 import os
@@ -14,6 +15,11 @@ _AT_ONCE = max(8, 4 * (os.cpu_count() or 1))
 """Maximum number of peers that start at a time."""
 _OVERTAKEN = 30.0
 """Seconds after which a peer that has not reported no longer keeps others from starting."""
+_SETTLING = 2
+"""How many times `_AT_ONCE` peers may be on the way to being ready."""
+_SETTLED = 300.0
+"""Seconds after which a peer that is not ready no longer keeps others from starting."""
+_ON_THE_WAY = ProcessState.STARTING, ProcessState.RUNNING
 _STEPS = [ProcessState.WAITING, ProcessState.STARTING, ProcessState.RUNNING, ProcessState.READY]
 
 
@@ -25,7 +31,8 @@ def next_wave(
     `peers` are all peers; `now` is in seconds since 1970.
     """
     starting = sum(peer.is_starting and peer.age(now) < _OVERTAKEN for peer in peers)
-    return list(waiting[: max(0, at_once - starting)])
+    settling = sum(peer.state in _ON_THE_WAY and peer.age(now) < _SETTLED for peer in peers)
+    return list(waiting[: max(0, min(at_once - starting, _SETTLING * at_once - settling))])
 
 
 class Progress:
