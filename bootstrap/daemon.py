@@ -159,6 +159,7 @@ def _founded(
         quorum=options.quorum,
         redundancy=options.redundancy,
         admission="open" if options.open else "token",
+        places="near",
     )
     folder.keep_manifest(manifest)
     return manifest

@@ -93,13 +93,15 @@ class HiveBoard:
         clock: Callable[[], float],
         admission: Admission | None,
         token: bytes,
+        *,
+        near: bool,
     ) -> None:
         self._host = host
         self._admission, self._token = admission, token
         self._swarm_id = swarm_id
         self._seeds = seeds
         self._clock = clock
-        self._shelf = Shelf(host.me, swarm_id, rules, admission=admission)
+        self._shelf = Shelf(host.me, swarm_id, rules, admission=admission, near=near)
         self._ways = Ways()
         self._guard: Guard | None = None
         self._node: DHTNode
@@ -125,6 +127,8 @@ class HiveBoard:
         clock: Callable[[], float],
         admission: Admission | None = None,
         token: bytes = b"",
+        *,
+        near: bool = True,
     ) -> "HiveBoard":
         """Take part in the DHT as a node of this peer.
 
@@ -136,9 +140,10 @@ class HiveBoard:
         goes back. It must be the peer's own clock, not one that stood still while the machine
         slept: that would make valid records look as if they came from the future.
 
-        With an `admission`, only members take part, and this peer shows them its `token`.
+        With an `admission`, only members take part, and this peer shows them its `token`. `near`
+        says whether the places of records lie near each other, as the manifest demands.
         """
-        board = cls(host, swarm_id, rules, seeds, clock, admission, token)
+        board = cls(host, swarm_id, rules, seeds, clock, admission, token, near=near)
         host.know(board._ways.has_heard)
         await host.each_life(board._live)
         return board

@@ -7,10 +7,14 @@
    its newest pulse, arrived, by the local clock, so the clocks of peers may differ as far as
    swarm/wire/record.py allows.
 3. Where membership is restricted, a record is kept only if its peer may have the role it claims.
-4. The last byte of a key says what a place is asked for; see `ALL` and the others. It makes no
+4. In a small swarm five or six nodes keep all places: the keys of places begin alike, so the nodes
+   nearest to one are nearest to all, and a look asks two nodes. In a large one each place has nodes
+   of its own, because the keys differ in the bits that come next. In swarms that earlier releases
+   founded, places lie anywhere, and a look in a swarm of a hundred peers asks thirty nodes.
+5. The last byte of a key says what a place is asked for; see `ALL` and the others. It makes no
    difference to which nodes are nearest to the key. A peer posts bare pulses, too, to nodes that
    have its record.
-5. A place has room for `most` bytes of records of other peers. When it is full, peers that are in
+6. A place has room for `most` bytes of records of other peers. When it is full, peers that are in
    it may renew their records, and no new peers are admitted. This peer's own record does not count,
    so no stranger can displace it.
 """
@@ -54,6 +58,10 @@ MOST_PLACE = 1 << 19
 KEY_BYTES = 20
 """The length in bytes of a key of the DHT."""
 ROLES: tuple[Role, ...] = ("storage", "compute")
+_ALIKE_BITS = 5
+"""The number of first bits in which all keys of places are alike. More: fewer nodes keep all places
+of a swarm of hundreds; less: fewer places share a node in a swarm of thousands."""
+_PLACE_BITS = (len(ROLES) * BUCKETS - 1).bit_length()
 
 
 class _Held(msgspec.Struct, frozen=True, gc=False):
@@ -86,13 +94,15 @@ class Shelf:
         rules: Callable[[], Rules],
         most: int = MOST_PLACE,
         admission: Admission | None = None,
+        *,
+        near: bool = True,
     ) -> None:
+        """`near`: whether the places lie near each other (see the module)."""
         self.refused = 0
         """The number of records that this node refused to keep."""
         self._me, self._swarm_id, self._rules, self._most = me, swarm_id, rules, most
         self._admission = admission
-        places = [(role, bucket) for role in ROLES for bucket in range(BUCKETS)]
-        self._keys = {place: _key_of(place_of(swarm_id, *place)) for place in places}
+        self._keys = _keys_of(swarm_id, near=near)
         self._places: dict[bytes, dict[Peer, _Held]] = {key: {} for key in self._keys.values()}
 
     def __repr__(self) -> str:
@@ -205,8 +215,24 @@ def news_key(key: bytes, seconds: int) -> bytes:
     return key[:-1] + bytes((seconds,))
 
 
-def _key_of(place: str) -> bytes:
-    return news_key(sha1(place.encode(), usedforsecurity=False).digest(), ALL)
+def _keys_of(swarm_id: bytes, *, near: bool) -> dict[tuple[Role, int], bytes]:
+    """Return the key of each place, by which all its records are asked for."""
+    places = [(role, bucket) for role in ROLES for bucket in range(BUCKETS)]
+    numbers = [_number_of(place_of(swarm_id, *place).encode()) for place in places]
+    if near:
+        rest = 8 * KEY_BYTES - _ALIKE_BITS - _PLACE_BITS
+        first = _number_of(swarm_id) >> (rest + _PLACE_BITS)
+        heads = [first << _PLACE_BITS | place for place in range(len(places))]
+        numbers = [
+            head << rest | number & (1 << rest) - 1
+            for head, number in zip(heads, numbers, strict=True)
+        ]
+    keys = [news_key(number.to_bytes(KEY_BYTES, "big"), ALL) for number in numbers]
+    return dict(zip(places, keys, strict=True))
+
+
+def _number_of(name: bytes) -> int:
+    return int.from_bytes(sha1(name, usedforsecurity=False).digest(), "big")
 
 
 def _size(place: dict[Peer, _Held]) -> int:

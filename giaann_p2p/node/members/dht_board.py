@@ -23,6 +23,7 @@ async def dht_board(place: JoinedHost, manifest: Manifest, gate: Gate) -> AsyncI
         gate.clock,
         gate.admission,
         gate.token,
+        near=manifest.places == "near",
     )
     try:
         yield board

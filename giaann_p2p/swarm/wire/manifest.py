@@ -141,6 +141,10 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """Number of compute peers that must produce the same delta before it counts."""
     admission: Literal["open", "token"] = "open"
     """Which peers are served: all, or only those with a token from the founder."""
+    places: Literal["near"] | msgspec.UnsetType = msgspec.UNSET
+    """Whether the places of the peer directory lie near each other in the DHT, so that a few nodes
+    keep all while the swarm is small. Unset in swarms that earlier releases founded: all peers of a
+    swarm must look for records in the same places."""
     founder: PeerField
     signature: _Signature = b""
 
@@ -176,6 +180,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         quorum: int = 0,
         redundancy: int = 1,
         admission: Literal["open", "token"] = "open",
+        places: Literal["near"] | msgspec.UnsetType = msgspec.UNSET,
     ) -> "Manifest":
         """Return the signed manifest of a new swarm; SpecError names the rule that is broken."""
         draft = cls(
@@ -186,6 +191,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             quorum=quorum,
             redundancy=redundancy,
             admission=admission,
+            places=places,
             founder=founder.peer,
         )
         signed = msgspec.structs.replace(draft, signature=founder.sign(_KIND, draft.to_bytes()))

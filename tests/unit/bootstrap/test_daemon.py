@@ -235,3 +235,10 @@ def test_which_swarm_it_serves_must_be_said(tmp_path: Path) -> None:
             options(**given).check()
     (tmp_path / "manifest.json").touch()
     options(data_dir=str(tmp_path)).check()
+
+
+def test_a_new_swarm_keeps_its_directory_in_places_that_lie_near_each_other(
+    tmp_path: Path,
+) -> None:
+    with Folder(tmp_path) as folder:
+        assert _founded(options(new="bees"), folder).places == "near"

@@ -1,12 +1,23 @@
 """What a node keeps for others, and what it does not."""
 
+from collections import Counter
 from typing import Any, cast
 
 import pytest
 
 from giaann_p2p.errors import RecordError
 from giaann_p2p.net.hive import shelf as module
-from giaann_p2p.net.hive.shelf import ALL, BOTH, NOTHING, PULSES, Shelf, news_key, node_key
+from giaann_p2p.net.hive.looks import REPLICAS
+from giaann_p2p.net.hive.shelf import (
+    ALL,
+    BOTH,
+    NOTHING,
+    PULSES,
+    ROLES,
+    Shelf,
+    news_key,
+    node_key,
+)
 from giaann_p2p.swarm.wire.admission import Admission
 from giaann_p2p.swarm.wire.identity import Identity, Peer
 from giaann_p2p.swarm.wire.patch import made
@@ -32,6 +43,29 @@ def test_a_record_lies_in_its_place_for_its_lifetime() -> None:
     assert repr(held) == "<Shelf: 0 records, 0 bytes>"
     assert len(set(held.keys("storage") + held.keys("compute"))) == 2 * BUCKETS
     assert held.keys("storage")[bucket_of(ME.peer)] == key
+
+
+def nodes_of_places(peers: int, *, near: bool) -> Counter[int]:
+    """Return how many places each node keeps, by the nearest five nodes of each."""
+    some = [Peer(number.to_bytes(32, "big")) for number in range(peers)]
+    nodes = [int.from_bytes(node_key(SWARM, peer), "big") for peer in some]
+    held = Shelf(OTHER.peer, SWARM, lambda: RULES, near=near)
+    keys = [int.from_bytes(key, "big") for role in ROLES for key in held.keys(role)]
+    return Counter(
+        node for key in keys for node in sorted(nodes, key=lambda node: node ^ key)[:REPLICAS]
+    )
+
+
+@pytest.mark.parametrize(("peers", "most"), [(8, 8), (30, 12), (100, 12), (300, 24)])
+def test_in_a_small_swarm_a_few_nodes_keep_all_places(peers: int, most: int) -> None:
+    assert REPLICAS <= len(nodes_of_places(peers, near=True)) <= most
+    assert len(nodes_of_places(peers, near=False)) >= min(peers, 50)
+
+
+def test_in_a_large_swarm_no_node_keeps_many_places() -> None:
+    held = nodes_of_places(10_000, near=True)
+    assert max(held.values()) <= 2
+    assert len(held) > 150
 
 
 def test_it_lies_for_less_if_its_peer_wants_that() -> None:

@@ -53,6 +53,14 @@ def test_the_usual_chunk_has_one_encoding() -> None:
         Manifest.read(signed(layout={"blocks": 4, "shards": 64, "sentences": 64}))
 
 
+def test_a_manifest_says_where_records_lie_or_is_that_of_an_earlier_release() -> None:
+    near = Manifest.founded(FOUNDER, "bees", places="near")
+    assert Manifest.read(near.to_bytes()).places == "near"
+    assert b"places" not in MANIFEST.to_bytes()
+    with pytest.raises(MessageError, match="places"):
+        Manifest.read(signed(places="far"))
+
+
 @pytest.mark.parametrize(
     "changes",
     [
@@ -64,6 +72,7 @@ def test_the_usual_chunk_has_one_encoding() -> None:
         {"quorum": 3},
         {"redundancy": 2},
         {"admission": "token"},
+        {"places": "near"},
         {"founder": STRANGER.peer},
     ],
 )
