@@ -17,8 +17,9 @@ _OVERTAKEN = 30.0
 """Seconds after which a peer that has not reported no longer keeps others from starting."""
 _SETTLING = 2
 """How many times `_AT_ONCE` peers may be on the way to being ready."""
-_SETTLED = 300.0
-"""Seconds after which a peer that is not ready no longer keeps others from starting."""
+_SETTLED = 45.0
+"""Seconds after which a peer that is not ready no longer keeps others from starting. Invariant:
+less than `Spec.start_within`, or a start could be given up because peers wait that need not."""
 _ON_THE_WAY = ProcessState.STARTING, ProcessState.RUNNING
 _STEPS = [ProcessState.WAITING, ProcessState.STARTING, ProcessState.RUNNING, ProcessState.READY]
 

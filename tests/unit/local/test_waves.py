@@ -41,8 +41,8 @@ def made(name: str, state: str, since: float) -> Peer:
         ("jjjjwww", 100, [5, 6]),
         ("jjjrjjwww", 100, [7]),
         ("jjjjjjwww", 100, []),  # all of them settle in
-        ("jjjjjjwww", 399, []),
-        ("jjjjjjwww", 400, [7, 8, 9]),
+        ("jjjjjjwww", 144, []),
+        ("jjjjjjwww", 145, [7, 8, 9]),
     ],
 )
 def test_so_many_start_at_a_time(states: str, now: float, started: list[int]) -> None:
