@@ -12,8 +12,8 @@
    the partition, and finds peers that came back and know nobody else.
 5. A call ends before its caller times out: see `node.options.look_within`.
 6. Looks are short (see short_look.py): they ask nodes that a search found, and in place of one that
-   does not answer another one near the same keys. There is one search at a time, shared by all
-   looks of a role, and no look ends it: where all is slow, more searches would only make it slower.
+   does not answer another one near the same keys. The looks of a role share one search at a time,
+   and no look ends it: where all is slow, more searches would only make it slower.
 7. The first look asks for all records, and later ones for what is new since (see looks.py). A peer
    posts a bare pulse, too, and its whole record only to nodes that do not have it.
 """
@@ -73,12 +73,11 @@ _SEARCH_EVERY = 60.0
 came nearer to a key are asked sooner."""
 _STRAYS = 8
 """The number of randomly drawn seeds that are dialled at each refresh."""
-_FIRST, _SUREST, _FURTHER = 16, 80, 48
-"""How many seeds an isolated peer dials: first some of the last ones of the list, and twice as many
-each further time; then also a random sample of the others. All of them at once could be more than a
-machine can dial, because strangers can contribute any number of addresses. Nor do a hundred peers
-that share an overloaded machine then all dial each other."""
-_DOUBLINGS = 3
+_FIRST, _DOUBLINGS = 16, 3
+"""How many seeds an isolated peer dials at first, and how often it dials twice as many: half of
+them the last ones of the list, and half a random sample of the others. All at once could be more
+than a machine can dial, because strangers can contribute any number of addresses. Nor do a hundred
+peers that share an overloaded machine then all dial each other."""
 
 
 class HiveBoard:
@@ -110,7 +109,7 @@ class HiveBoard:
         self._alone = asyncio.Event()  # a call found no node that answers
         self._searches: set[asyncio.Task[Any]] = set()
         self._searching: dict[Role, asyncio.Task[None]] = {}
-        self._last_search: dict[Role, Search] = {}
+        self._last_search: dict[Role, Search | None] = {}
         self._looks: dict[Role, Looks] = {}
         self.forget()
 
@@ -202,7 +201,7 @@ class HiveBoard:
         guard, began = self._guard, self._clock()
         if guard is None:
             raise Unreachable("the peer directory is not ready while p2pd starts; try again")
-        looks = self._looks[role]  # `forget` may be called meanwhile
+        looks, complete = self._looks[role], False  # `forget` may be called meanwhile
         news, further = looks.news(began), looks.further(began)
         finding = Finding([*self._shelf.keys(role, news), *further])
         guard.findings.add(finding)
@@ -217,15 +216,17 @@ class HiveBoard:
                         await self._look_shortly(role, asked)
                     if further:
                         await self._look_shortly(role, further)
+                    complete = True
                     await asyncio.gather(
                         *[self._rest_of(peer_id, finding) for peer_id in finding.cut]
                     )
         finally:
             guard.findings.discard(finding)
         if not finding.answers:
-            self._alone.set()
+            if not self._searches_for(role):  # a search may be slow because all is
+                self._alone.set()
             raise self._nobody()
-        looks.looked(began, self._clock())
+        looks.looked(began, self._clock(), complete=complete)
         return [found for found in (self.held(role), *finding.brought()) if found]
 
     async def close(self) -> None:
@@ -339,13 +340,14 @@ class HiveBoard:
         nodes = self._node.protocol.routing_table.peer_id_to_uid
         ways: dict[Peer, list[str]] = {}
         for seed in _good(self._seeds()):
-            ways.setdefault(peer_of_address(seed), []).append(seed)
+            peer = peer_of_address(seed)
+            ways[peer] = [*ways.pop(peer, []), seed]  # in the order of each one's last address
         ways.pop(self._host.me, None)
         peers = list(ways)
         if alone:
-            most = _FIRST << min(alone - 1, _DOUBLINGS)
-            chosen, further = peers[-min(most, _SUREST) :], peers[:-_SUREST]
-            chosen += random.sample(further, min(max(most - _SUREST, 0), _FURTHER, len(further)))
+            half = (_FIRST << min(alone - 1, _DOUBLINGS)) // 2
+            chosen, further = peers[-half:], peers[:-half]
+            chosen += random.sample(further, min(half, len(further)))
         else:
             strays = [peer for peer in peers if PeerID(libp2p_id(peer)) not in nodes]
             chosen = random.sample(strays, min(_STRAYS, len(strays)))
@@ -360,26 +362,25 @@ class HiveBoard:
         """Return the nodes nearest to a key by the last search of a look; none if it is too old."""
         now = asyncio.get_running_loop().time()
         for last in self._last_search.values():
-            if key in last.near and last.holds(self.nodes, now):
+            if last is not None and key in last.near and last.holds(self.nodes, now):
                 return last.near[key]
         return ()
 
     async def _look_shortly(self, role: Role, each: Mapping[bytes, int]) -> bool:
-        """Ask nodes of the last search; return whether it is recent, and somebody told each key.
+        """Ask nodes of the last search; return whether somebody told each key.
 
         `each` says of how many nodes near it each key is asked. In place of a node that does not
-        answer, another one near the same keys is asked.
+        answer, another one near the same keys is asked. If the search is too old, a new one begins,
+        on which the next looks rely.
         """
         node, searches = self._node, self._last_search  # p2pd may be restarted meanwhile
         last, guard = searches.get(role), self._guard
-        if (
-            guard is None
-            or last is None
-            or not last.holds(self.nodes, asyncio.get_running_loop().time())
-        ):
+        if guard is None or last is None:
             return False
+        if not last.holds(self.nodes, asyncio.get_running_loop().time()):
+            self._begin_search(role)
         near = {key: [*last.near.get(news_key(key, ALL), ())] for key in each}
-        left, silent = dict(each), set[Any]()
+        left = dict(each)
         while asked := spread(near, left, MOST_KEYS):
             calls = [
                 node.protocol.call_find(peer_id, [DHTID.from_bytes(key) for key in keys])
@@ -387,6 +388,7 @@ class HiveBoard:
             ]
             with guard.records_only():
                 answers = await asyncio.gather(*calls)
+            silent = set[Any]()
             for (peer_id, keys), said in zip(asked.items(), answers, strict=True):
                 if said is None:  # then searches leave it out
                     node.blacklist.register_failure(peer_id)
@@ -395,12 +397,10 @@ class HiveBoard:
                     near[key].remove(peer_id)
                     left[key] -= said is not None
             near = {key: [one for one in some if one not in silent] for key, some in near.items()}
-        told = all(left[key] < some for key, some in each.items())
-        if silent and searches.get(role) is last:  # else another look has searched anew
-            searches[role] = last.without(silent)
-            if not told:
-                del searches[role]
-        return told
+            # Note it now: the look may end in the next wave.
+            if silent and last is not None and searches.get(role) is last:
+                searches[role] = last = last.without(silent)
+        return all(left[key] < some for key, some in each.items())
 
     async def _search(self, role: Role) -> None:
         """Wait for the search that finds the nodes near a role's keys; begin one if none runs.
@@ -408,13 +408,21 @@ class HiveBoard:
         If the caller stops waiting, the search goes on. On a machine out of breath it may take
         longer than a look, and then each look would begin another one, and none would ever end.
         """
-        search = self._searching.get(role)
-        if search is None or search.done():
+        if self._guard is not None:
+            search = self._begin_search(role)
+            await asyncio.wait({search})
+            search.result()
+
+    def _begin_search(self, role: Role) -> asyncio.Task[None]:
+        """Return the search for the nodes near a role's keys; begin one if none runs."""
+        if not self._searches_for(role):
             search = self._searching[role] = asyncio.create_task(self._find_near(role))
             self._searches.add(search)
             search.add_done_callback(self._searches.discard)
-        await asyncio.wait({search})
-        search.result()
+        return self._searching[role]
+
+    def _searches_for(self, role: Role) -> bool:
+        return role in self._searching and not self._searching[role].done()
 
     async def _find_near(self, role: Role) -> None:
         """Find the nodes near a role's keys, and note them for the next looks and posts."""
@@ -465,7 +473,7 @@ class HiveBoard:
         if near:
             leave = [self._leave(node, key, record, lifetime, taken) for node in near]
             await asyncio.gather(*leave)
-            if 2 * sum(taken) > len(near):  # the others get the next pulse
+            if 2 * sum(taken) > min(REPLICAS, self.nodes):  # the others get the next pulse
                 return
         search = news_key(key, NOTHING)  # the nodes need not send any records
         left = [node for node in (await self._nearest([search]))[search] if node not in near]

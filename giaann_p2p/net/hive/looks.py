@@ -54,7 +54,7 @@ class Looks:
         self._looked: float | None = None  # when the last look that was answered began
         self._round = -math.inf  # the same for the last one that asked for all pulses
         self._next_round = -math.inf
-        self._live = 0
+        self._live, self._complete = 0, True
         self._missed = dict[Peer, int]()  # the number of looks in a row that missed each peer
         self._strange: Collection[int] = ()
 
@@ -86,13 +86,14 @@ class Looks:
                 asked[news_key(place, _FURTHER)] = REPLICAS
         return asked | {self._places[bucket]: 1 for bucket in self._strange}
 
-    def looked(self, began: float, ended: float) -> None:
-        """Note that a look was answered.
+    def looked(self, began: float, ended: float, *, complete: bool) -> None:
+        """Note that a look was answered; `complete`: it came to ask all that it was to ask.
 
-        A round counts even if some nodes did not answer. Else one silent node could put it off for
-        ever; this way the peers that it would have shown become exceptions.
+        A complete round counts even if some nodes did not answer. Else one silent node could put it
+        off for ever; this way the peers that it would have shown become exceptions.
         """
-        if self.news(began) >= BOTH or self._has_round(began):
+        self._complete = complete
+        if self.news(began) >= BOTH or (complete and self._has_round(began)):
             self._round, self._next_round = began, ended + _ROUND_AFTER
             self._missed = {}  # by the round before
         self._looked = began
@@ -110,7 +111,7 @@ class Looks:
         """
         self._live, before = live, self._missed
         late = overdue(self._round - _SLACK) if live > FEW else ()
-        self._missed = {peer: before.get(peer, 0) + 1 for peer in late}
+        self._missed = {peer: before.get(peer, 0) + self._complete for peer in late}
         self._strange = [bucket for bucket in strange if bucket < len(self._places)]
         return any(times <= _ALL_NEAR for times in self._missed.values())
 

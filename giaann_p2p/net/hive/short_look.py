@@ -11,6 +11,8 @@ from typing import NamedTuple
 
 Near = Mapping[bytes, Sequence[Hashable]]
 """The nodes near each key, nearest first."""
+_ENOUGH = 3
+"""The number of nodes near each key that a search must still have when others did not answer."""
 _MANY = 1.5
 """By which factor the number of known nodes must have changed for a search to be made anew."""
 
@@ -33,9 +35,14 @@ class Search(NamedTuple):
         """
         return now < self.until and self.nodes / _MANY < nodes < self.nodes * _MANY
 
-    def without(self, silent: Collection[Hashable]) -> "Search":
-        """Return the search without nodes that did not answer."""
+    def without(self, silent: Collection[Hashable]) -> "Search | None":
+        """Return the search without nodes that did not answer; None if too few are left.
+
+        If looks went on to rely on one or two nodes, these could hide what they liked.
+        """
         near = {key: [one for one in some if one not in silent] for key, some in self.near.items()}
+        if any(len(near[key]) < min(_ENOUGH, len(some)) for key, some in self.near.items()):
+            return None
         return self._replace(near=near)
 
 

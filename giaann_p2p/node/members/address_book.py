@@ -45,7 +45,8 @@ class AddressBook:
         start.
         """
         known = self.directory.addresses() if self.directory is not None else []
-        return list(dict.fromkeys([*known, *self.named]))
+        named = dict.fromkeys(self.named)
+        return [*dict.fromkeys(one for one in known if one not in named), *named]
 
     def of(self, peer: Peer) -> Sequence[str]:
         """Return a peer's addresses: announced ones first, then those given at the start."""

@@ -124,7 +124,7 @@ def heard_by(peers: int) -> Heard:
     """Return what looks in a swarm of so many peers ask for, by their own decisions."""
     looks = Looks([bytes([bucket] * KEY_BYTES) for bucket in range(BUCKETS)])
     pulses, seconds, codes = 0.0, 0.0, set[int]()
-    looks.looked(0.0, 0.0)
+    looks.looked(0.0, 0.0, complete=True)
     looks.missed(peers, lambda due: (), ())
     every = interval(Options(), peers)
     for now in np.arange(every, _AN_HOUR + every, every).tolist():
@@ -132,7 +132,7 @@ def heard_by(peers: int) -> Heard:
         codes.add(code)
         seconds += ASKED * code
         pulses += ASKED * BARE if code >= BOTH else _SHORT * sum(further.values()) / BUCKETS
-        looks.looked(now, now)
+        looks.looked(now, now, complete=True)
     minutes = _AN_HOUR / 60
     times = max(ASKED, seconds / minutes / 60)
     return Heard(pulses / minutes, times, max(codes) < BOTH)

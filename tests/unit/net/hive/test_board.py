@@ -195,11 +195,15 @@ def test_no_more_seeds_are_dialled_at_once_than_a_machine_can() -> None:
         peers = [Identity.from_seed(number.to_bytes(32, "big")).peer for number in range(1, 400)]
         seeds = [f"/ip4/127.0.0.1/tcp/9/p2p/{libp2p_name(peer)}" for peer in peers]
         one._seeds = lambda: [*seeds, *place.hosts[0].addresses, "nonsense"]
-        assert one._tried_next(alone=1) == seeds[-16:]
-        assert one._tried_next(alone=2) == seeds[-32:]
-        tried = one._tried_next(alone=50)
-        assert len(tried) == len(set(tried)) == 128
-        assert set(seeds[-79:]) < set(tried) < set(seeds)
+        for alone, most in ((1, 16), (2, 32), (4, 128), (50, 128)):
+            tried = one._tried_next(alone)
+            assert len(tried) == len(set(tried)) == most
+            assert set(seeds[-most // 2 :]) < set(tried) < set(seeds)
+        one._seeds = lambda: [seeds[5], *seeds]
+        assert one._tried_next(alone=1)[:8] == seeds[-8:]
+        one._seeds = lambda: [*seeds, *place.hosts[0].addresses, seeds[5]]
+        assert one._tried_next(alone=1)[:8] == [*seeds[-7:], seeds[5]]
+        one._seeds = lambda: [*seeds, *place.hosts[0].addresses, "nonsense"]
         table = one._node.protocol.routing_table
         for peer in peers[4:]:
             table.peer_id_to_uid[PeerID(libp2p_id(peer))] = DHTID.from_bytes(bytes(20))

@@ -18,6 +18,7 @@ from giaann_p2p.net.hive.board import HiveBoard
 from giaann_p2p.net.hive.guard import Guard
 from giaann_p2p.net.hive.peer_id import libp2p_id
 from giaann_p2p.net.hive.shelf import ALL, MOST_PLACE, NOTHING
+from giaann_p2p.net.hive.short_look import Search
 from giaann_p2p.swarm.wire.identity import SIGNATURE_BYTES, Identity
 from giaann_p2p.swarm.wire.patch import made
 from giaann_p2p.swarm.wire.pulse import PULSE_BYTES, apart, bare, batch
@@ -117,9 +118,9 @@ def test_after_a_search_a_look_asks_two_nodes_and_others_for_those_that_do_not_a
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     async def story(place: Place) -> None:
-        boards = [await board(place) for _ in range(4)]
+        boards = [await board(place) for _ in range(5)]
         one, asked = boards[0], list[PeerID]()
-        await until(lambda: one.nodes == 3)
+        await until(lambda: one.nodes == 4)
         call_find = one._node.protocol.call_find
 
         async def noted(node: PeerID, keys: list[DHTID]) -> object:
@@ -151,9 +152,11 @@ def test_after_a_search_a_look_asks_two_nodes_and_others_for_those_that_do_not_a
         assert not deaf & {*asked}  # the next one keeps away from it
         assert not searched
         deaf.update(asked)
-        with pytest.raises(Unreachable):
-            await one.look("storage")
-        assert searched == [16]  # nobody is left to ask
+        while one._last_search["storage"] is not None:
+            assert flat(await one.look("storage")) == [mine]
+        assert not searched
+        assert flat(await one.look("storage")) == [mine]
+        assert searched == [16]  # because too few are left to rely on
         await all_closed(*boards)
 
     hosts(story)
@@ -181,12 +184,59 @@ def test_a_search_that_takes_longer_than_a_look_goes_on_and_serves_the_next_ones
         for _ in range(2):
             with pytest.raises(Unreachable, match="no node of the peer directory answered"):
                 await one.look("storage")
-        monkeypatch.undo()
         go_on.set()
         await until(lambda: "storage" in one._last_search)
+        monkeypatch.setattr(module, "_WITHIN", 4.0)
         assert flat(await one.look("storage")) == [mine]
         assert searches == [16]
+        go_on.clear()
+        last = one._last_search["storage"]
+        assert last is not None
+        one._last_search["storage"] = last._replace(until=0.0)
+        assert flat(await one.look("storage")) == [mine]  # by the old one, and without waiting
+        assert searches == [16, 16]
+        go_on.set()
+        await until(lambda: one._last_search["storage"] not in (last, last._replace(until=0.0)))
         await all_closed(*boards)
+
+    hosts(story)
+
+
+def test_who_did_not_answer_is_not_asked_again_even_if_the_look_was_cut_off(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def story(place: Place) -> None:
+        one, asked = await board(place), list[str]()
+        await settled(one)
+        near = {key: [*"abcde"] for key in one._shelf.keys("storage")}
+        one._last_search["storage"] = Search(near, float("inf"), 40)
+        monkeypatch.setattr(HiveBoard, "nodes", 40)
+
+        async def call_find(node: str, keys: list[DHTID]) -> None:
+            asked.append(node)
+            await asyncio.sleep(1000 if len(asked) > 2 else 0)
+
+        monkeypatch.setattr(module, "_WITHIN", 0.3)
+        monkeypatch.setattr(one._node.protocol, "call_find", call_find)
+        with pytest.raises(Unreachable):
+            await one.look("storage")
+        assert len({*asked}) == len(asked) == 4
+        left = one._last_search["storage"]
+        assert left is not None
+        assert all({*nodes} == {*"abcde"} - {*asked[:2]} for nodes in left.near.values())
+        await all_closed(one)
+
+    one_look = looks.Looks.news
+    monkeypatch.setattr(looks.Looks, "news", lambda self, now: min(one_look(self, now), 12))
+    hosts(story)
+
+
+def test_nothing_is_searched_for_after_the_end() -> None:
+    async def story(place: Place) -> None:
+        one = await board(place)
+        await all_closed(one)
+        await one._search("storage")
+        assert not one._searches
 
     hosts(story)
 

@@ -120,7 +120,7 @@ class World:
                     found = self.answers[copy](self.shelves[copy], key, self.now)
                     self.bytes += len(msgspec.msgpack.encode(found))
                     finding.take(node, key, found)
-        self.looks.looked(self.now, self.now)
+        self.looks.looked(self.now, self.now, complete=True)
         for brought in finding.brought():
             for record in brought:
                 self.directory.merge(record, self.now)
@@ -236,7 +236,7 @@ def test_in_a_small_swarm_each_look_brings_a_pulse_of_each_peer() -> None:
 def test_a_look_that_comes_late_asks_for_all_since_the_last() -> None:
     looks = Looks([bytes(20)] * BUCKETS)
     assert looks.news(0.0) == ALL
-    looks.looked(0.0, 0.0)
+    looks.looked(0.0, 0.0, complete=True)
     looks.missed(FEW + 1, lambda due: (), ())
     assert [looks.news(now) for now in (1.0, 4.5, 8.0, 9.0, 10.0, 30.0, 1000.0)] == [
         3,
@@ -263,14 +263,16 @@ def test_a_peer_that_is_overdue_is_asked_for_at_ever_more_nodes() -> None:
         due.append(by)
         return (late,)
 
-    looks.looked(0.0, 0.0)
+    looks.looked(0.0, 0.0, complete=True)
     assert looks.missed(FEW + 1, lambda due: (), ()) is False
     for now in (4.5, 9.0):
         assert looks.further(now) == {}
-        looks.looked(now, now)
+        looks.looked(now, now, complete=True)
     rounds = {news_key(one, PULSES): 1 for one in places}
     assert looks.further(13.5) == rounds
-    looks.looked(13.5, 14.0)
+    looks.looked(13.5, 14.0, complete=False)
+    assert looks.further(14.5) == rounds  # they were not even asked for
+    looks.looked(13.5, 14.0, complete=True)
     expected: list[dict[bytes, int]] = [
         {},
         {news_key(place, PULSES): 2},
@@ -279,7 +281,10 @@ def test_a_peer_that_is_overdue_is_asked_for_at_ever_more_nodes() -> None:
     ]
     for number, further in enumerate(expected):
         assert looks.missed(FEW + 1, overdue, ()) is (number < 3)
+        looks.looked(15.5 + number, 15.5 + number, complete=False)
+        assert looks.missed(FEW + 1, overdue, ()) is (number < 3)
+        looks.looked(15.5 + number, 15.5 + number, complete=True)
         assert looks.further(15.5 + number) == further
-    assert due == [12.5] * 4
+    assert due == [12.5] * 8
     assert looks.missed(FEW + 1, lambda due: (), (3, 99)) is False
     assert looks.further(19.0) == {places[3]: 1}

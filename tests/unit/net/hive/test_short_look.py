@@ -37,4 +37,12 @@ def test_a_search_holds_for_a_while_and_until_many_nodes_came_or_went() -> None:
     assert held == list(range(27, 60))
     assert not Search({}, 60.0, 2).holds(3, 0.0)
     assert not Search({}, 60.0, 0).holds(0, 0.0)
-    assert search.without({2, 4}).near == {KEYS[0]: [1, 3], KEYS[1]: []}
+
+
+def test_a_search_ends_when_few_of_its_nodes_answer() -> None:
+    search = Search({KEYS[0]: [1, 2, 3, 4, 5], KEYS[1]: [6]}, 60.0, 40)
+    left = search.without({2, 4})
+    assert left is not None
+    assert left.near == {KEYS[0]: [1, 3, 5], KEYS[1]: [6]}
+    assert left.without({1}) is None
+    assert search.without({6}) is None
