@@ -7,7 +7,7 @@
    its newest pulse, arrived, by the local clock, so the clocks of peers may differ as far as
    swarm/wire/record.py allows.
 3. Where membership is restricted, a record is kept only if its peer may have the role it claims.
-4. In a small swarm five or six nodes keep all places: the keys of places begin alike, so the nodes
+4. In a small swarm five to seven nodes keep all places: the keys of places begin alike, so those
    nearest to one are nearest to all, and a look asks two nodes. In a large one each place has nodes
    of its own, because the keys differ in the bits that come next. In swarms that earlier releases
    founded, places lie anywhere, and a look in a swarm of a hundred peers asks thirty nodes.

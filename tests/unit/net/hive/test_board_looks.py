@@ -351,6 +351,7 @@ def test_in_a_large_swarm_looks_bring_patches_and_now_and_then_pulses(
         assert await one.look("storage") == []
         time[0] += 5
         assert await one.look("storage") == [[*apart(batch(bucket, [bare(shown)]))]]
+        assert one._looks["storage"].further(time[0] + 1) == {}  # this round counts
         newer = record(identity, CLOCK(), later=9, lifetime=300)
         await two.post("storage", newer, 300)
         time[0] += 5
@@ -473,6 +474,40 @@ def test_after_a_look_a_record_goes_straight_to_the_nodes_that_it_found(
         refusing.add(PeerID(libp2p_id(place.hosts[1].me)))
         await one.post("storage", record(place.hosts[0].identity, CLOCK(), later=1), 300)
         assert searched  # for others, in place of the one that refuses
+        await all_closed(*boards)
+
+    hosts(story)
+
+
+def test_a_record_that_most_of_the_near_nodes_took_is_posted_without_a_search(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def story(place: Place) -> None:
+        boards = [await board(place) for _ in range(4)]
+        one, searched = boards[0], list[int]()
+        await until(lambda: one.nodes == 3)
+        await settled(*boards)
+        await one.look("storage")
+        leave, nearest, deaf = one._leave, one._nearest, PeerID(libp2p_id(place.hosts[1].me))
+
+        async def left(
+            node: PeerID, key: bytes, data: bytes, life: float, took: list[bool]
+        ) -> None:
+            if node == deaf:
+                took.append(False)
+            else:
+                await leave(node, key, data, life, took)
+
+        async def counted(keys: list[bytes]) -> dict[bytes, list[PeerID]]:
+            searched.append(len(keys))
+            return await nearest(keys)
+
+        monkeypatch.setattr(one, "_leave", left)
+        monkeypatch.setattr(one, "_nearest", counted)
+        mine = record(place.hosts[0].identity, CLOCK())
+        await one.post("storage", mine, 300)
+        assert searched == []
+        assert [mine in other.held("storage") for other in boards[1:]] == [False, True, True]
         await all_closed(*boards)
 
     hosts(story)

@@ -303,6 +303,26 @@ def test_the_board_is_told_what_is_missing_and_may_want_to_be_looked_at_soon(
     play(story)
 
 
+def test_buckets_with_unknown_records_are_kept_until_they_may_be_asked_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def story(place: Place) -> None:
+        asked, directory = list[set[int]](), place.lookout.view.directory
+        monkeypatch.setattr(
+            place.lookout._board,
+            "missed",
+            lambda live, overdue, strange: asked.append({*strange}),
+        )
+        for bucket in (3, 4):
+            directory.strange_buckets.add(bucket)
+            await place.lookout.look()
+        await asyncio.sleep(module._WHOLE_EVERY)
+        await place.lookout.look()
+        assert [some for some in asked if some] == [{3}, {4}]
+
+    play(story)
+
+
 def test_all_records_are_asked_for_when_a_look_comes_late_or_takes_long(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -20,7 +20,7 @@ from giaann_p2p.swarm.wire.pulse import (
     pulse_of,
     split,
 )
-from giaann_p2p.swarm.wire.record import Announcement, Load, read
+from giaann_p2p.swarm.wire.record import FRONT_BYTES, Announcement, ForgedError, Load, read
 from tests.unit.swarm.helpers_pulses import beat, chained
 
 WHO = Identity.from_seed(bytes(32))
@@ -94,6 +94,15 @@ def test_what_no_node_would_send_is_refused_or_shows_by_its_signature() -> None:
             except RecordError:
                 continue
             assert found == new
+
+
+def test_a_patch_that_changes_more_fields_than_a_record_has_is_forged() -> None:
+    patch = made(0, OLD, record(sequence=2))
+    front, count = patch[: 1 + 16 + FRONT_BYTES], 25
+    for many, why in ((64, "is missing"), (65, "it changes 65 fields")):
+        change = msgspec.msgpack.encode([count, {200 + at: 0 for at in range(many)}])
+        with pytest.raises(ForgedError, match=why):
+            applied(front + change, b"\0" * SIGNATURE_BYTES + b"\x90")
 
 
 def test_records_and_pulses_are_no_patches() -> None:
