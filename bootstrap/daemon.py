@@ -67,14 +67,14 @@ async def _found(options: BootstrapOptions, folder: Folder) -> int:
 
 
 async def _founding(options: BootstrapOptions, folder: Folder) -> Manifest:
-    """Return the manifest as `_founded` does; a signal ends the learning of a sample."""
+    """Return the manifest as `_founded` does, but let a signal stop the learning of a sample."""
     if not options.cut_like:
         return _founded(options, folder)
     ended = threading.Event()
 
     def progress(_: int) -> None:
         if ended.is_set():
-            raise UsageError("ended by a signal")  # in the thread: nobody sees it
+            raise UsageError("ended by a signal")  # in the thread, where it is not shown
 
     loop = asyncio.get_running_loop()
     founding = loop.run_in_executor(None, _founded, options, folder, progress)
@@ -104,7 +104,7 @@ def _own_token(folder: Folder, founded: Manifest) -> bytes | None:
 
 
 def _resharding(options: BootstrapOptions, folder: Folder) -> TokenIssuer | None:
-    """Return who signs editions by itself; None if the founder wants to do that."""
+    """Return the issuer that signs editions automatically; None if `--reshard` is off."""
     if options.reshard == "off":
         return None
     issuer = TokenIssuer(folder.path)
@@ -168,7 +168,7 @@ def _founded(
 def _cut(
     layout: Layout, options: BootstrapOptions, spec: ModelSpec, progress: Callable[[int], None]
 ) -> Layout:
-    """Return the layout with the columns cut that the options name, or that a text shows."""
+    """Return the layout with cut columns: those in the options, or the large ones of a sample."""
     cuts = of_nouns(named_cuts(options.cut), spec)
     if options.cut_like:
         from giaann_p2p.solo.sample import sampled  # slow to import, and rarely needed

@@ -1,7 +1,7 @@
 """The bootstrap peer's node: it serves the manifest and holds part of the DHT board.
 
-Peers that know each other do not depend on the node. It decides nothing, unless its founder lets it
-raise the swarm's rules.
+Peers that know each other do not depend on this node. It makes no decisions, unless the founder
+lets it raise the swarm's rules.
 """
 
 from giaann_p2p.errors import MessageError

@@ -37,7 +37,7 @@ class TextError(UsageError):
 
 
 class DatabaseError(UsageError):
-    """A database of GIAANNpy is unsafe, damaged or of other settings; the message names it."""
+    """A GIAANNpy database is unsafe, damaged or made with other settings; the message names it."""
 
     exit_code = FAILED  # the database is at fault, not the arguments
 
@@ -69,7 +69,7 @@ class DeviceError(UsageError):
 
 
 class StoreError(GiaannError):
-    """A store cannot do what was requested: missing, in use, full, damaged, on a broken disk."""
+    """A store cannot do what was asked: it is missing, in use, full, damaged or on a bad disk."""
 
 
 class NoStore(StoreError, UsageError):  # noqa: N818  (what it is, not what went wrong)
@@ -79,7 +79,7 @@ class NoStore(StoreError, UsageError):  # noqa: N818  (what it is, not what went
 
 
 class StoreFull(StoreError):  # noqa: N818  (what it is, not what went wrong)
-    """A write would take more memory than the store may use; reads go on."""
+    """A write would take more memory than the store may use; reads still work."""
 
     def __init__(self, words: str, more: int = 0) -> None:
         super().__init__(words)
@@ -88,7 +88,7 @@ class StoreFull(StoreError):  # noqa: N818  (what it is, not what went wrong)
 
 
 class DiskError(StoreError):
-    """The disk failed or is full; nothing of the write was acknowledged, and reads go on."""
+    """The disk failed or is full; the write was not acknowledged, and reads still work."""
 
 
 class DamagedError(StoreError):
@@ -100,11 +100,11 @@ class PeerError(GiaannError):
 
 
 class MessageError(PeerError):
-    """Bytes that are no valid message: truncated, altered in transit, too long, another version."""
+    """A message is invalid: truncated, altered in transit, too long, or of another version."""
 
 
 class RecordError(PeerError):
-    """An announcement is forged, stale, too long-lived, too large, or somebody else's."""
+    """A peer's record is forged, stale, too long-lived, too large, or of another peer or swarm."""
 
 
 class NobodyComputes(PeerError):  # noqa: N818  (what it is, not what went wrong)

@@ -1,6 +1,6 @@
 """The exit codes of all commands and daemons.
 
-Which error ends a process with which code is said by the error: `errors.GiaannError.exit_code`.
+Each error class states the exit code of a process that it ends: `errors.GiaannError.exit_code`.
 """
 
 DONE, FAILED, WRONG_USAGE, NOTHING, LEFT_BEHIND, INTERRUPTED = 0, 1, 2, 3, 4, 130

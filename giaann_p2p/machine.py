@@ -11,8 +11,8 @@ PROCESS_BYTES = 450 << 20
 docs/storage-peer.md."""
 DISK_SHARE = 2
 """The ratio of a peer's capacity to the disk space that is always enough for it. A store takes a
-fifth of its memory on the disk, and twice that while it makes a snapshot, so half of its capacity
-is enough."""
+fifth as much disk space as memory, and twice that while it makes a snapshot, so half of the
+capacity is enough."""
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
 """Environment variables that limit the thread pools of torch and numpy to one thread. The parser's
 matrix products are small, and threads that wait for one another spin: beside other work, two of
@@ -23,13 +23,13 @@ _CGROUP = Path("/sys/fs/cgroup")
 
 
 def memory() -> int | None:
-    """Return the total bytes that this process can have; None if they cannot be determined."""
+    """Return the most bytes of memory that this process can ever have; None if it is not known."""
     limits = (limit for limit, _ in _group_limits())
     return min((one for one in (_meminfo("MemTotal"), *limits) if one is not None), default=None)
 
 
 def available_memory() -> int | None:
-    """Return the bytes that this process could have now; None if they cannot be determined."""
+    """Return the bytes of memory that this process can have now; None if it is not known."""
     left = (max(0, limit - taken) for limit, taken in _group_limits())
     return min((one for one in (_meminfo("MemAvailable"), *left) if one is not None), default=None)
 
@@ -37,7 +37,7 @@ def available_memory() -> int | None:
 def check_capacity(capacity: int, there: int | None) -> None:
     """Raise UsageError if a storage peer promises more memory than the machine has.
 
-    Other peers give it shards according to this promise, and would have to take them back.
+    Other peers place shards on it according to this promise, and would have to move them again.
     """
     if there is None or capacity + PROCESS_BYTES <= there:
         return
@@ -61,7 +61,7 @@ def _meminfo(wanted: str) -> int | None:
 
 
 def _group_limits() -> Iterator[tuple[int, int]]:
-    """Yield the limit and the use, in bytes, of each control group that this process is in."""
+    """Yield the memory limit and use, in bytes, of each control group that this process is in."""
     for group in _groups():
         try:
             limit = int((group / "memory.max").read_text())

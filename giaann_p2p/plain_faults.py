@@ -1,7 +1,7 @@
 """Plain words for faults in JSON or MessagePack that does not have the expected form.
 
-msgspec names its own types ("Expected `int | null`, got `str` - at `$.max_tokens`"), which a user
-who has written a file, or a request by hand, need not know.
+msgspec's errors name its own types ("Expected `int | null`, got `str` - at `$.max_tokens`"), and a
+user who writes a file or a request by hand need not know these.
 """
 
 import re
@@ -26,7 +26,7 @@ class Fault(NamedTuple):
     """A fault in a document, and its place."""
 
     place: str
-    """The field, as in `messages[0].role`; empty for the whole."""
+    """The field, as in `messages[0].role`; empty for the whole document."""
     words: str
 
     def __str__(self) -> str:
@@ -102,7 +102,7 @@ def _no_msgpack(_: str, found: re.Match[str]) -> Fault:
 
 
 def _named(path: str) -> str:
-    """Return a path, in words if msgspec does not state the key of a value."""
+    """Return the path of a field; say "a value" if msgspec writes `[...]` instead of its key."""
     within, is_value, _ = path.partition("[...]")
     return (f"a value in {within}" if within else "a value") if is_value else path
 

@@ -57,7 +57,7 @@ def _output() -> Iterator[None]:
     except BrokenPipeError:  # the reader has closed the pipe
         raise
     except OSError as error:
-        sys.stdout = open(os.devnull, "w")  # noqa: PTH123, SIM115  (else it is flushed at exit)
+        sys.stdout = open(os.devnull, "w")  # noqa: PTH123, SIM115  (else exit flushes the old one)
         raise GiaannError(f"standard output cannot be written: {error.strerror}") from None
 
 
@@ -90,7 +90,7 @@ def say_json(value: object) -> None:
 
 
 def complain(text: str) -> None:
-    """Write an error message; strangers may have written parts of it."""
+    """Write an error message, made printable because strangers may have written parts of it."""
     remark(printable(readable(f"giaann: {text}"), also="\n"))
 
 
@@ -100,7 +100,7 @@ def remark(text: str) -> None:
 
 
 def readable(text: str) -> str:
-    """Return a command line's text with the bytes that are not UTF-8 replaced."""
+    """Return a command line's text with each byte that is not UTF-8 replaced."""
     return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
@@ -131,7 +131,7 @@ def _is_watched() -> bool:
 
 @contextmanager
 def joining(quiet: bool = False) -> Iterator[Callable[[], None]]:
-    """Show that a swarm is being joined, until the yielded function is called; it takes seconds."""
+    """Show until the yielded function is called that a swarm is being joined; it takes seconds."""
     with waiting("joining the swarm ...", quiet) as over:
         yield over
 
@@ -185,8 +185,8 @@ def ctrl_c_told() -> Iterator[None]:
 class Interrupt:
     """Handles Ctrl-C for work that checks now and then whether to stop.
 
-    The first Ctrl-C requests a stop in good order, the second stops at once. If the work has not
-    begun to check, the first also stops at once.
+    The first Ctrl-C requests an orderly stop, the second stops at once. Before the work's first
+    check, the first Ctrl-C also stops at once.
     """
 
     def __init__(self) -> None:

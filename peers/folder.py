@@ -6,7 +6,7 @@
     known-peers.json  addresses of peers seen before
     standing          how long a compute or bootstrap peer has seen each storage peer
     store/            a storage peer's store
-    opening           there while a large store is opened, or if that did not end
+    opening           exists while a large store is opened, and later if that did not end
     founder.key       the founder's identity, in the folder that founded the swarm
     token, revoked    membership, in a swarm for members only
     edition           the newest edition of the swarm's rules; none if the manifest's rules hold
@@ -59,7 +59,7 @@ class Folder:
     def tried(self) -> Iterator[Callable[[], None]]:
         """Undo a failed start: at the context's end, delete all files if the folder was empty.
 
-        Calling the yielded function keeps the files.
+        The context yields a function; calling it keeps the files.
         """
         made = not any(self.path.iterdir())
 
@@ -108,7 +108,7 @@ class Folder:
 
     @property
     def opening(self) -> Path:
-        """Path of the file that is there while a large store is opened, or if that did not end."""
+        """Path of a file that exists while a large store is opened, or if that did not end."""
         return self.path / "opening"
 
     @property
@@ -151,6 +151,6 @@ class Folder:
         return tuple(last.get(address, address) for address in wanted)
 
     def keep_listen(self, wanted: Sequence[str], got: Sequence[str]) -> None:
-        """Save the address that each wanted address got, for the next run."""
+        """Save the actual listening address for each wanted one, for the next run."""
         pairs = dict(zip(wanted, got, strict=True))
         write_whole(self.path / "listen.json", msgspec.json.encode(pairs))

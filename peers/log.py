@@ -12,7 +12,7 @@ _LEVELS = {
     logging.ERROR: "error",
 }
 _OURS = ("giaann", "giaann_p2p")
-"""Names of the top loggers: of the daemons with their nodes, and of the library's modules."""
+"""Names of the top loggers: that of the daemons and nodes, and that of the library's modules."""
 
 
 class _Lines(logging.Formatter):

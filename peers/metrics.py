@@ -1,4 +1,4 @@
-"""Prometheus metrics, read at each request from the counters that a node keeps anyway."""
+"""Prometheus metrics, read at each request from the counters that a node has anyway."""
 
 import asyncio
 from collections.abc import Callable, Iterable, Iterator
@@ -41,7 +41,7 @@ class Watched(Protocol):
 
 
 class Metrics(Collector):
-    """A page of metrics: those of the node, of its process and of its p2pd, as of the request."""
+    """A page with the metrics of the node, its process and its p2pd, as of the request."""
 
     def __init__(self, read: Callable[[], Iterable[Metric]], host: Watched | None = None) -> None:
         """Create a page; `read` returns the node's metrics, and `host` has the p2pd, if any."""
@@ -96,7 +96,7 @@ def directory_metrics(lookout: Lookout) -> Iterator[Metric]:
 
 
 def request_metrics(said: RequestCounters, member: Member) -> Iterator[Metric]:
-    """Return metrics of other peers' requests, for every role that works."""
+    """Return metrics of other peers' requests, for storage and compute peers."""
     return counters(
         giaann_refused=("Requests refused.", said.refused),
         giaann_unreadable=("Requests that could not be decoded.", said.unreadable),

@@ -1,4 +1,4 @@
-"""Takes a daemon onto the network with the key, ports, token and manifest in its data folder."""
+"""Connects a daemon to the network, with the key, ports, token and manifest in its data folder."""
 
 import asyncio
 import logging
@@ -24,11 +24,11 @@ from peers.options import Options
 
 _LOG = logging.getLogger("giaann.daemon")
 _BACKOFF = Backoff(first=5.0, longest=60.0)
-"""Pauses between tries to get the manifest from another peer, in seconds."""
+"""Pauses between attempts to get the manifest from another peer, in seconds."""
 _MOST_RELAYS = 3
 """Number of relays at which a peer that cannot be dialled keeps a reservation."""
 _CIRCUIT = "/p2p-circuit"
-"""Part of the address of a peer that can be reached only through a relay."""
+"""The part of an address that shows that the peer is reached through a relay."""
 
 
 @asynccontextmanager

@@ -55,9 +55,9 @@ class Departure(NamedTuple):
     within: float
     """Time limit of the handover, in seconds; 0 means no limit."""
     left: Callable[[], str]
-    """Returns a phrase: what is not handed over yet, and what prevents that."""
+    """Returns a phrase that says what is not handed over yet, and what prevents that."""
     kept: Callable[[], str]
-    """Returns a sentence: what happens to shards that are not handed over."""
+    """Returns a sentence that says what happens to shards that are not handed over."""
     decided: Callable[[], Decision]
     """Returns whether the daemon keeps waiting for its handover, or leaves."""
     go: Callable[[], None]
@@ -130,7 +130,7 @@ async def _tidying() -> None:
     """Give freed memory back to the system every minute, until cancelled.
 
     Otherwise memory that a long-running daemon needed once, for example to send a shard, would stay
-    taken: some ten megabytes.
+    with the process: some ten megabytes.
     """
     while True:
         await asyncio.sleep(_TIDY_EVERY)

@@ -101,7 +101,7 @@ def _spec(folder: Path, model: Model | None) -> "ModelSpec":
     )
     from giaann_p2p.solo.giaannpy.reading import spec_of
 
-    exported = spec_of(folder)  # also rejects a folder that is no database
+    exported = spec_of(folder)  # also rejects a folder that is not a database
     if model is Model.REFERENCE:
         return reference_spec()
     if model is Model.RECOMMENDED:

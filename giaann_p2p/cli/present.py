@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 _MOST_TOLD = 5
 """Maximum number of chunks given up that are printed with their reasons."""
 _CLEANED = "control characters"
-"""`Reason.CLEANED`, without loading the parser."""
+"""The value of `Reason.CLEANED`, copied so that the parser need not be loaded."""
 _CROPPED = "cropped"
-"""`Reason.CROPPED`."""
+"""The value of `Reason.CROPPED`, for the same reason."""
 _ORDERS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 NOTHING_TO_LEARN = "a sentence to learn needs a noun, and more tokens than the model's seed"
 

@@ -153,7 +153,7 @@ class _Reshard:
         from giaann_p2p.swarm.wire.link import Link
 
         async with visit(Link.read(join), shows=self._shows) as session:
-            await session.join_dht()  # all peers are to hear of it
+            await session.join_dht()  # so that all peers hear of the edition
             self._giver.catch_up(session.gate)
             before = after = self._giver.editions.rules
             edition = self._giver.next_edition(*self._wanted)
@@ -175,7 +175,7 @@ class _Reshard:
             raise typer.Exit(FAILED)
 
     def _sign(self, edition: "Edition | None") -> None:
-        """Save the edition, if it is new: that makes it one that the founder has signed."""
+        """Save the edition if it is new; from then on, it is one that the founder has signed."""
         with undisturbed():  # so that it is known after Ctrl-C whether this was done
             if edition is not None:
                 self._giver.keep_next(edition)
@@ -317,7 +317,8 @@ def _now_and_then(sizes: tuple[int, int]) -> str:
 async def _ask() -> None:
     """Ask whether to go on; typer.Abort if not, UsageError if there is nobody to ask.
 
-    No thread reads the answer: after Ctrl-C, it would still wait for it, and the command for it.
+    No thread reads the answer, because after Ctrl-C it would still wait for input, and the command
+    would wait for the thread.
     """
     if not sys.stdin.isatty():
         raise UsageError("this cannot be taken back: give --yes to go on, or --dry-run to look")

@@ -24,7 +24,7 @@ class StoragePeer(msgspec.Struct, frozen=True):
 
     @property
     def label(self) -> str:
-        """The peer's name, with its state unless it is as it should be."""
+        """The peer's name, followed by its state unless that is `active`."""
         return self.name if self.state == "active" else f"{self.name} {self.state}"
 
 

@@ -43,7 +43,7 @@ app = typer.Typer(
 _LOOK_EVERY = 0.2
 """Seconds between two looks at a swarm."""
 _LINES_BESIDE = 4
-"""Lines of the terminal that the table of peers leaves to others."""
+"""Lines of the terminal that the table of peers leaves free for other output."""
 
 
 def _directory(name: str) -> Path:
@@ -113,7 +113,7 @@ CutLike = Annotated[
 
 
 class Reshard(StrEnum):
-    """The values of `--reshard`: whether the rules are raised without a command."""
+    """The values of `--reshard`: whether the swarm's rules are raised automatically."""
 
     OFF = "off"
     AUTO = "auto"
@@ -212,7 +212,7 @@ def up(
 
 
 def _gateway(serve: bool, allow_training: bool) -> dict[str, object]:
-    """Return the settings of a gateway; UsageError if there is none that could allow training."""
+    """Return the settings of a gateway; UsageError for --allow-training without --serve."""
     if allow_training and not serve:
         raise UsageError("--allow-training is for what --serve starts: give both")
     return {

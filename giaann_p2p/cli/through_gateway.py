@@ -34,7 +34,7 @@ NoGateway = Annotated[
 
 
 class _Facts(msgspec.Struct):
-    """What a command needs of the answer of `/api/info`."""
+    """The fields of the answer of `/api/info` that commands need."""
 
     name: str
     replicas: int
@@ -71,7 +71,7 @@ class ToldCost(NamedTuple):
 
 
 class _Settled:
-    """The disputes of a session that read no rows: none."""
+    """Stands for the row reader of a session that reads no rows, and so has no disputes."""
 
     in_dispute = 0
 

@@ -16,7 +16,7 @@ def worded(error: BadParameter) -> BadParameter:
 
 
 def a_number(value: float) -> float:
-    """Return the value of an option; BadParameter if it is NaN, which is in every range."""
+    """Return the value of an option; BadParameter for NaN, which passes every check of a range."""
     if math.isnan(value):
         raise BadParameter("nan is not a number")
     return value

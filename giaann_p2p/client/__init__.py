@@ -1,1 +1,1 @@
-"""Clients of a swarm: they train and prompt it, but are no peers and hold no shards."""
+"""Clients of a swarm: they train and prompt it, but are not peers and hold no shards."""

@@ -1,7 +1,7 @@
-"""Whether a job was begun: in which size of chunks a client goes on with a text.
+"""Finds the size of chunks in which a client continues to teach a text that was begun.
 
-A job is known by its chunks. So if the swarm has had several sizes, a text goes on in the size in
-which it was begun, or it would be learned twice.
+The id of a job depends on its chunk size. So if the swarm has had several sizes, a text is
+continued in the size in which it was begun; otherwise it would be learned twice.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,8 +20,9 @@ class Begun(IntEnum):
 def size_to_go_on(sizes: Sequence[int], begun: Mapping[int, Begun]) -> int:
     """Return the size of chunks in which a text is learned.
 
-    `sizes` are those of the swarm, in the order in which they came into force, and `begun` says of
-    each whether its job was begun. Of several, the first one counts; of none, the present one.
+    `sizes` are those of the swarm, in the order in which they came into force, and `begun` maps
+    each to whether its job was begun. The first size of those begun most surely is returned; if
+    none was begun, the present one.
     """
     if not any(begun.values()):
         return sizes[-1]

@@ -122,7 +122,7 @@ async def column(visiting: Session, concept: str, words: int = 16, leads: int = 
 
 
 async def _features(visiting: Session, concept: int) -> _Listed:
-    """Return a column's features: a list for each block or, if voted, for each owner."""
+    """Return a column's features: a list for each block or, if owners vote, for each owner."""
     layout = visiting.around.rules.layout
     shards = shards_of(layout, concept)
     if visiting.verify.all:

@@ -97,7 +97,7 @@ class JobRun:
         self._calls, self._clock, self._tally, self._news = calls, clock, tally, news
         self._early: dict[int, Learned] = {}  # reports about chunks that have not been read yet
         self._lines: dict[int, int] = {}  # first line of each failed chunk
-        self._awaited: dict[Peer, list[Peer]] = {}  # by worker, as of its last report
+        self._awaited: dict[Peer, list[Peer]] = {}  # absent storage peers, by worker
 
     def __repr__(self) -> str:
         return f"<JobRun: {self._schedule!r}>"

@@ -98,7 +98,7 @@ async def signed_by(session: Session, peer: Peer, shard: int, wanted: Applied) -
     if isinstance(answer, Refusal) and not answer.is_busy:
         raise RefusedError(answer.reason)
     if not isinstance(answer, Fetched):
-        raise MessageError("no answer to a request for deltas")
+        raise MessageError("the answer does not contain deltas")
     authors = await asyncio.to_thread(_authors, session, rules, shard, wanted, answer.updates)
     return Signed(authors, Applied.received(answer.gone) & wanted)
 
@@ -132,7 +132,7 @@ def _authors(
 
 
 async def _chunks_of(session: Session, peer: Peer, shard: int, known: Applied) -> Applied | None:
-    """Return the chunks that a peer has applied to a shard; None if it holds none, or is silent."""
+    """Return the chunks that a peer applied to a shard; None without a replica or an answer."""
     some = packed(np.array([shard], np.uint16), session.around.rules.shards)
     try:
         answer = await _answer(session, peer, Compare(some, [known.digest]))

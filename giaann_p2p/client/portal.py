@@ -18,8 +18,8 @@ from giaann_p2p.errors import UsageError
 
 T = TypeVar("T")
 _NOTICED_WITHIN = 0.5
-"""Seconds within which a signal is noticed that comes just before its thread begins to wait. Python
-runs the handlers of signals between instructions, and a wait is one instruction."""
+"""Longest wait at a time, in seconds: a signal that comes just before a wait is noticed after it.
+Python runs the handlers of signals between instructions, and a wait is one instruction."""
 
 
 class Portal:
@@ -109,7 +109,7 @@ class _Begun(Generic[T]):
 
 
 def _next(come: "SimpleQueue[tuple[T] | None]") -> tuple[T] | None:
-    """Wait for the next item."""
+    """Wait for the next item, and return it in a tuple; None at the end."""
     while True:
         with suppress(Empty):
             return come.get(timeout=_NOTICED_WITHIN)

@@ -28,7 +28,7 @@ from giaann_p2p.swarm.wire.prompt_messages import Cost
 _NUMBER_BYTES = 16
 """Size of the random number that identifies a prompt, in bytes."""
 _TIMEOUT, _PATIENCE = 1.0, 45.0
-"""Seconds until a request to a peer fails, and without a new token until the prompt fails."""
+"""Seconds after which a request to a peer fails, and a prompt that gets no new token."""
 
 
 class Answer(ABC):

@@ -7,10 +7,10 @@
    several peers agree on a chunk, nothing can be published, because only a text can be learned by
    others again.
 3. Knowledge that the brain and the swarm share would count twice. So the owners are asked first
-   for the brain's texts, and for the jobs as which earlier states of the brain were published,
+   for the brain's texts, and for the jobs under which earlier states of the brain were published,
    because what it has learned since cannot be separated. If they know any, nothing is published,
-   unless the user insists. A text is known by the size of its chunks, too, so the user must also
-   insist if the swarm ever had chunks of another size than the brain.
+   unless the user insists. The job id of a text depends on the size of its chunks, so the user must
+   also insist if the swarm ever had chunks of another size than the brain.
 """
 
 import asyncio
@@ -106,7 +106,7 @@ async def publish(
 
 
 def job_of(digest: int, swarm_id: bytes) -> bytes:
-    """Return the id of the job of publishing a brain in a swarm."""
+    """Return the id of the job under which a brain is published in a swarm."""
     parts = b"giaann publish\0" + digest.to_bytes(32, "little") + swarm_id
     return hashlib.blake2b(parts, digest_size=JOB_BYTES).digest()
 
@@ -134,7 +134,7 @@ def _check(visiting: Session, store: Store) -> None:
 
 
 def _check_sizes(mine: int, sizes: Sequence[int]) -> None:
-    """Raise UsageError if the swarm may know a text of the brain as a job of another id."""
+    """Raise UsageError if the swarm may know a text of the brain under another job id."""
     if others := [f"{size:,}" for size in sizes if size != mine]:
         raise UsageError(
             f"this brain learned in chunks of {mine:,} sentences, the swarm in chunks of"
@@ -149,7 +149,7 @@ def _knowledge(store: Store, layout: Layout) -> Delta:
 
 
 class _Publication:
-    """The pushing of one brain's chunks."""
+    """Pushes the chunks of one brain to their owners."""
 
     def __init__(self, visiting: Session) -> None:
         self._visiting, manifest = visiting, visiting.manifest
@@ -246,7 +246,7 @@ class _Publication:
         self._do(self._writer.answered(number, answer, self._visiting.clock()))
 
     def _heard_of(self, answer: Message | None) -> None:
-        if isinstance(answer, Refusal):  # owners that are full refuse for ever
+        if isinstance(answer, Refusal):  # no news, because a full owner refuses for ever
             self._refused = answer.reason
         elif answer is not None:
             self._heard, self._refused = asyncio.get_running_loop().time(), ""

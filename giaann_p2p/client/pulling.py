@@ -2,7 +2,7 @@
 
 1. All owners report the digests of their replicas. Of each shard, the content that a majority
    of its owners reports is the swarm's. While a text is being learned, shards differ for a moment;
-   then they are asked again.
+   then the owners are asked again.
 2. Each shard is downloaded in parts from one of the peers that report this content; each part is
    checked on arrival, and the whole against the digest.
 3. Each shard is saved as soon as it is complete. So an interrupted pull goes on where it stopped,
@@ -202,7 +202,7 @@ async def _answer(visiting: Session, peer: Peer, layout: Layout, question: Messa
 
 
 def _finished(store: Store, found: Agreement, swarm: str, downloaded: int) -> Pulled:
-    """Note where the jobs come from, and compare the digests."""
+    """Record where the jobs come from, check the brain's digest, and return the result."""
     sets = store.sets([0])[0]
     for job in sets:
         note_foreign(store, job, f"{swarm}, job {job.hex()[:_NAME_LETTERS]}")

@@ -201,7 +201,7 @@ class Trainer:
             # A withdrawn chunk stays applied under its job id, so it is learned under another id.
             number, needless = again(number), job.chunks - job.withdrawn
         raise LackingPeers(
-            f"{corpus.name}: what is learned of it keeps being withdrawn; ask the swarm's founder "
+            f"{corpus.name}: its learned chunks keep being withdrawn; ask the swarm's founder "
             "which compute peers are disowned"
         )
 
@@ -288,7 +288,7 @@ class _Job:
             committed = await self._count()
         except _Stopped:
             return Begun.NO  # the caller then runs another job, which stops, too
-        if committed:  # with the marks of withdrawn chunks
+        if committed:  # these include withdrawn chunks
             return Begun.YES
         return Begun.PERHAPS if self._known(_ANY_CHUNK) else Begun.NO
 
@@ -449,7 +449,7 @@ class _Job:
         return census.committed | self._needless
 
     async def _pause(self, lacking: Lacking | None) -> None:
-        """Report progress, then wait for news or a tick; LackingPeers if peers lack too long."""
+        """Report progress, wait for news or a tick; LackingPeers if peers are lacking too long."""
         if self._fault is not None:
             raise self._fault
         if self._should_stop():

@@ -27,7 +27,7 @@ OVERVIEW = "application/vnd.giaann.overview+msgpack"
 
 
 class Away(GiaannError):  # noqa: N818  (what it is, not what went wrong)
-    """The gateway does not answer, or cannot serve the request: the caller does without it."""
+    """The gateway does not answer, or cannot serve the request; the caller then joins the swarm."""
 
 
 class Reply(NamedTuple):

@@ -39,7 +39,7 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
     share: float
     """The share of the text that is learned, 0 to 1; an estimate until all of it has been read."""
     rate: float
-    """Sentences or texts learned a second."""
+    """Sentences or texts learned per second."""
     waiting: str = ""
     """Why the job is stuck, and what to do about it; empty if it makes progress."""
 

@@ -18,7 +18,7 @@ class TooSlow(Exception):  # noqa: N818
 
 
 class Gone(Exception):  # noqa: N818
-    """The client left before its body was whole."""
+    """The client disconnected before it had sent its whole body."""
 
 
 async def read(scope: Scope, receive: Receive, most: int, seconds: float) -> bytes:

@@ -72,7 +72,7 @@ class BrainBackend:
         yield BrainAnswer(prompt, lambda: self._thought(prompt, manner), self._run)
 
     async def overview(self) -> None:
-        """Return None: a brain has no peers to be seen."""
+        """Return None: a brain has no peers."""
 
     async def status(self) -> dict[str, Any]:
         """Return the size of what is known, and the texts that were learned."""

@@ -1,7 +1,7 @@
 """The JSON of the events of `/api`, as types for the OpenAPI document.
 
-The events are written elsewhere, field by field, because many of them are sent a second. A test
-reads them back by these types.
+The events are written elsewhere, field by field, because many are sent per second. A test reads
+them back by these types.
 """
 
 from typing import Any

@@ -1,7 +1,7 @@
 """`GET /api/events`: sends listeners each change as soon as it is seen.
 
 One look at the swarm serves all listeners; without listeners there are no looks. The feed does not
-wait for a listener that does not read: it misses events that newer ones replace meanwhile.
+wait for a listener that does not read: such a listener misses events that newer ones replace.
 """
 
 import asyncio
@@ -39,7 +39,8 @@ class Feed:
         self._changed = asyncio.Condition()
         self._listeners = 0
         self.looking: asyncio.Task[None] | None = None
-        """The task that looks; None before the first listener. It ends when no listener is left."""
+        """The task that asks the backend for news; None before the first listener. It ends when no
+        listener is left."""
 
     async def listen(self) -> Events:
         """Yield the newest events, and then each new one, until the gateway ends."""
@@ -112,7 +113,7 @@ class Feed:
 
     async def _put(self, name: str, data: Any) -> None:  # noqa: ANN401  (anything JSON has)
         """Make an event the newest of its kind, unless it equals the last one."""
-        said = {**data, "now": 0} if isinstance(data, dict) else data  # time alone is no news
+        said = {**data, "now": 0} if isinstance(data, dict) else data  # "now" always differs
         if name in self._newest and self._said.get(name) == said:
             return
         self._number += 1

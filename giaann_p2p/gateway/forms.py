@@ -22,7 +22,7 @@ def file_in(content_type: str, body: bytes) -> tuple[str, bytes]:
     if boundary is None:
         raise BadField("the form has no boundary in its Content-Type", None)
     # A delimiter begins with the end of a line, which the first one may lack. What precedes the
-    # first one is no part; "--" follows the last one.
+    # first one is not a part; "--" follows the last one.
     delimiter = b"\r\n--" + boundary[1].strip().encode()
     parts = (b"\r\n" + body).split(delimiter, _MOST_PARTS + 1)
     if not parts[-1].startswith(b"--"):
@@ -34,7 +34,7 @@ def file_in(content_type: str, body: bytes) -> tuple[str, bytes]:
 
 
 def _file(part: bytes) -> tuple[str, bytes] | None:
-    """Return the name and the content of a part; None if it is no file."""
+    """Return the name and the content of a part; None if it is not a file."""
     head, _, content = part.partition(b"\r\n\r\n")
     found = _FILE.search(head, 0, _MOST_HEAD)
     return None if found is None else (found[1].decode(errors="replace"), content)

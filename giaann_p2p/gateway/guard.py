@@ -3,8 +3,7 @@
 1. The head is judged by `rules` before a byte of the body is read.
 2. The body is read here, within bounds on its size and time, so that no handler waits for it.
 3. Requests are counted; listeners to events separately, because they stay for hours.
-4. A client that leaves ends its request: the application's task is cancelled. So does the limit on
-   the time of a request.
+4. If a client leaves, or its request exceeds the time limit, the application's task is cancelled.
 5. Each answer gets headers that keep a browser from running, framing or guessing anything foreign.
 """
 
@@ -186,7 +185,7 @@ class _Reply:
 
 
 def _again(body: bytes) -> Receive:
-    """Return a `receive` that gives the application the body, which was read, and then waits."""
+    """Return a `receive` that gives the application the body that was read, and then waits."""
     messages: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def receive() -> Message:

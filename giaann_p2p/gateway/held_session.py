@@ -113,7 +113,7 @@ async def _until_alone(session: Session) -> None:
 
 
 async def _is_anybody_there(session: Session) -> bool:
-    """Return whether the directory has a live peer; while it cannot be read, one that answers."""
+    """Return whether the directory has a live peer; if it cannot be read, one that answers, too."""
     live = {said.peer for said in session.around.directory.live(session.now)}
     if session.lookout.is_blind:
         live -= await session.silent_peers()

@@ -32,7 +32,7 @@ class JobRates:
                 del self._gains[job]
 
     def rate(self, job: bytes) -> float:
-        """Return the chunks a second that a job has gained lately; 0.0 if it has gained none."""
+        """Return the chunks per second that a job has gained lately; 0.0 if it has gained none."""
         gains = self._gains.get(job)
         if not gains or self._began is None:
             return 0.0

@@ -23,7 +23,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     body: int = 1 << 20
     """Bytes of a request's body. A longer one gets 413, as soon as that is known."""
     upload: int = 32 << 20
-    """The same for a text to learn. It is held in memory until it is learned."""
+    """Bytes of a text to learn; a longer one gets 413. It is held in memory until it is learned."""
     head_seconds: float = 10.0
     """Seconds within which a request's head must have come, from its first byte or, for a new
     connection, from its start. After that the connection is closed."""

@@ -215,6 +215,6 @@ def _refuse_drawing(options: _Options) -> None:
 
 
 def require_probabilities(profile: str, field: str, wanted: bool) -> None:
-    """Raise BadField if logarithms of probabilities are wanted of a model of words."""
+    """Raise BadField if logarithms of probabilities are requested from a model of words."""
     if wanted and not traits_of(profile).draws:
         raise BadField(f"{field}: a model of words gives no probabilities; leave it out", field)

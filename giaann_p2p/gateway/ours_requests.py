@@ -1,4 +1,4 @@
-"""The requests of `/api`, checked."""
+"""Reads and checks the requests of `/api`."""
 
 from typing import Annotated, NamedTuple
 

@@ -10,14 +10,14 @@ from giaann_p2p.gateway.views import PeersNow
 
 
 class Rates:
-    """Turns counters into numbers a second."""
+    """Turns counters into rates per second."""
 
     def __init__(self, metrics: Metrics) -> None:
         self._metrics = metrics
         self._last: tuple[float, int, int] | None = None
 
     def now(self, t: float, peers: PeersNow | None) -> dict[str, float]:
-        """Return the numbers a second since the last call, at the time `t` in seconds."""
+        """Return the rates per second since the last call, at the time `t` in seconds."""
         tokens, prompts = self._metrics.tokens, self._metrics.prompts
         before, self._last = self._last or (t, tokens, prompts), (t, tokens, prompts)
         seconds = max(t - before[0], 0.001)

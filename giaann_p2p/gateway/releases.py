@@ -71,7 +71,7 @@ class Releases:
 
 
 async def _origin_of(session: Session, peer: Peer) -> Origin | None:
-    """Ask a peer for its origin; None if it gives none that can be shown."""
+    """Ask a peer for its origin; None if it does not return one with a printable version."""
     question = encode(AskRelease())
     try:
         answer = decode(await session.place.transport.call(peer, question, timeout=_WITHIN))

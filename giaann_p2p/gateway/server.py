@@ -77,7 +77,7 @@ class Server(uvicorn.Server):
         )
         self._gateway = gateway
         self.ready = asyncio.Event()
-        """Set when requests are answered."""
+        """Set once requests are answered."""
         logging.getLogger("uvicorn").setLevel(logging.CRITICAL)  # the guard logs what matters
 
     @contextmanager

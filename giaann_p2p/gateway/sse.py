@@ -23,7 +23,7 @@ def unnamed(data: object) -> bytes:
 
 
 DONE = b"data: [DONE]\n\n"
-"""The end of a stream of OpenAI's."""
+"""The event that ends a stream in OpenAI's interface."""
 
 
 class EventStream(Response):

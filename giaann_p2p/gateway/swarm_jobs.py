@@ -136,7 +136,7 @@ class SwarmJobs:
         self._rates.look(counts, asyncio.get_running_loop().time())
 
     async def _ask_for_authors(self, session: Session) -> None:
-        """Ask one owner after the other who signed the chunks that are new here."""
+        """Ask one owner after another who signed the chunks that were not asked about before."""
         wanted = self._authors.unsettled(self._chunks)
         gone: Applied | None = None
         for peer in self._told:

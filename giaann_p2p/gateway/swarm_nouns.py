@@ -1,9 +1,9 @@
 """The nouns that a swarm knows: listed shard by shard by storage peers, and kept for a minute.
 
 A peer of an earlier release refuses to list its nouns, and a shard may have no peer just now. Then
-a search finds what the other shards have and what this shard had when it was listed last, says that
-it may be incomplete, and has the shard listed again soon, so that it is complete when the outage
-ends. When the number of shards doubles, the lists of the former shards are forgotten.
+a search finds what the other shards have and what this shard had when it was listed last, and says
+that it may be incomplete. The shard is listed again soon, so that searches are complete when the
+outage ends. When the number of shards doubles, the lists of the former shards are forgotten.
 """
 
 import asyncio
@@ -83,7 +83,7 @@ class SwarmNouns:
         if len(shards) == layout.shards:
             self._listed = clock()
         if found:
-            if self._counted != layout.shards:  # a former shard's list has the nouns of several
+            if self._counted != layout.shards:  # older lists are of undivided shards
                 self._kept, self._counted = {}, layout.shards
             self._kept |= found
             nouns = (noun for one in self._kept.values() for noun in one.items())

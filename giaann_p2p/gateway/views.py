@@ -27,9 +27,9 @@ class ShownPeer(msgspec.Struct, frozen=True, kw_only=True):
     owns: int
     load: ShownLoad
     reads_per_s: int
-    """Reads a second that a storage peer announces; 0 for a compute peer."""
+    """Reads per second that a storage peer announces; 0 for a compute peer."""
     writes_per_s: int
-    """Writes a second that a storage peer announces; 0 for a compute peer."""
+    """Writes per second that a storage peer announces; 0 for a compute peer."""
     version: str | None
     """The release that the peer reports; None if it has not reported one."""
     since: int
@@ -130,7 +130,7 @@ class ShownJob(msgspec.Struct, frozen=True, kw_only=True):
     authors: int = 0
     """How many peers signed its chunks, as far as that is known."""
     rate: float = 0.0
-    """Chunks a second in the last half minute; 0 for a brain, and for a text without progress."""
+    """Chunks per second in the last half minute; 0 for a brain, and for a text without progress."""
     mine: bool = False
     """Whether this gateway teaches or taught it."""
     foreign: bool = False
@@ -154,4 +154,4 @@ class Jobs(msgspec.Struct, frozen=True, kw_only=True):
     jobs: list[ShownJob]
     contributors: list[Contributor] = []
     note: str = ""
-    """What is not known, in words."""
+    """Why the lists may be incomplete, in words; empty if they are complete."""

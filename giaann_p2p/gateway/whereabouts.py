@@ -43,7 +43,7 @@ def of_brain(folder: Path) -> Path:
 
 
 def find(file: Path) -> Whereabouts | None:
-    """Return where the gateway is that keeps a file; None if none runs."""
+    """Return where the gateway that keeps a file is; None if no gateway keeps it."""
     try:
         handle = os.open(file, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
     except OSError:
@@ -63,7 +63,7 @@ def find(file: Path) -> Whereabouts | None:
 
 @contextmanager
 def told(file: Path, where: Whereabouts) -> Iterator[bool]:
-    """Keep a file during the block; yield False if another gateway keeps it, and is found."""
+    """Keep a file during the block; yield False if another gateway keeps it already."""
     try:
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         handle = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)

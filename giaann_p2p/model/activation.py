@@ -4,7 +4,7 @@ An `Activation` is the state of one mind under one timing, and knows which heard
 fired yet. `Batch.settle` fires these for any number of states at once, and scores the candidates
 for the next word. All states of a batch share the arrays of `Lanes`. A state gets a range of slots
 there, its lane, when it is first settled, moves to a larger lane when it needs more room, and gives
-the lane back when it is deleted. Only its mind refers to it, so that is when the mind is done.
+the lane back when it is deleted: when its mind drops it, because nothing else refers to it.
 """
 
 from collections import deque
@@ -27,13 +27,13 @@ from giaann_p2p.model.spec import ModelSpec
 _LEAST_ROOM = 256
 """The number of slots of the smallest lane; a larger lane has this times a power of two."""
 _WORD = 32
-"""How many connections take as long to fire as a word without any."""
+"""The cost of firing a word without connections, as a number of connections."""
 _NUMBER_BYTES = 16
-"""Bytes of A and T per place."""
+"""The bytes that one place takes in the arrays A and T of `lanes`, together."""
 
 
 class NoMemory(GiaannError):  # noqa: N818  (what it is, not what went wrong)
-    """There is no memory for the state of a mind."""
+    """There is no memory left for the state of a prompt."""
 
 
 @dataclass
@@ -46,11 +46,11 @@ class Heard:
     """The wirings of the first of these rows, as far as a state has needed them."""
 
     def copy(self) -> "Heard":
-        """Return the same words, to continue from independently."""
+        """Return a copy, to which words can be added independently of this one."""
         return Heard(self.board, list(self.rows), list(self.wirings))
 
     def wire(self) -> None:
-        """Wire the remaining rows."""
+        """Make the wirings of the rows that have none yet."""
         for at in range(len(self.wirings), len(self.rows)):
             self.wirings.append(self.board.wire(self.rows[at]))
 
@@ -71,7 +71,7 @@ class Activation(Work):
         self.fired = 0
         """The number of words fired."""
         self.column = FIRST
-        """The column's time: it counts changes of concept."""
+        """The time of the last fired word's column: it counts changes of concept."""
         self.scores: tuple[Ints, Ints] | None = None
         """The scores after the last word; None until these are needed."""
         self._batch = batch
@@ -87,7 +87,7 @@ class Activation(Work):
     def connections(self) -> int:
         """The number of connections of the words to fire; a word costs as much as `_WORD` of them.
 
-        So words without any count, too: a long prompt of unknown words takes long.
+        So words without connections count, too, because a long prompt of unknown words takes long.
         """
         return sum([_WORD + len(row.target) for row in self.heard.rows[self.fired :]])
 
@@ -155,7 +155,7 @@ class Batch:
         self._slot_bytes = spec.branches * spec.segments * _NUMBER_BYTES
         self._used = 0  # slots of all lanes
         self._end = 1  # one past the last slot ever used; slot 0 belongs to no lane
-        self._free: dict[int, list[int]] = {}  # by size: lanes at rest
+        self._free: dict[int, list[int]] = {}  # by size: cleared lanes
         self._left = deque[tuple[int, int, list[Wiring]]]()  # lanes to clear
         self._newest: dict[Variant, Board] = {}
         self._boards = WeakSet[Board]()

@@ -1,8 +1,8 @@
 """Generates an answer to a prompt, token by token.
 
-All of it is `Steps` (see `rows`): a brain runs them with the rows of its store, a compute peer with
-those of a swarm. An answer that was begun elsewhere can be continued: the same rows yield the same
-tokens.
+All code here is written as `Steps` (see `rows`): a brain runs them with the rows of its store, a
+compute peer with those of a swarm. An answer that was begun elsewhere can be continued: the same
+rows yield the same tokens.
 
 Once anything was learned, no answer is empty: if activation leads to no first token, counts choose
 one (see `back_off`). Only activation chooses later tokens, so the answer ends where it finds none.
@@ -25,8 +25,8 @@ from giaann_p2p.model.said import Stopped, Token
 from giaann_p2p.model.tier import Tier
 
 _READ_AT_ONCE = 64
-"""The number of rows read at once for tokens said elsewhere: a client may send many, and rows may
-be large."""
+"""The number of rows read at once for tokens that another peer chose: a client may send many, and
+rows may be large."""
 
 
 class Continuation:
@@ -53,7 +53,7 @@ class Continuation:
         """Whether these words are in columns: their sentence has a noun."""
 
     def begin(self, sentences: list[PromptSentence], said: Sequence[Neuron] = ()) -> Steps[None]:
-        """Hear the parsed prompt, and the tokens of the answer that were said elsewhere."""
+        """Hear the parsed prompt, and the tokens of the answer that another peer chose before."""
         heard = yield from listen(self._mind, sentences)
         if not heard.names:
             checked_prompt(self.prompt)
@@ -67,7 +67,7 @@ class Continuation:
                 yield from self._take_up(row)
 
     def _take_up(self, row: Row | None) -> Steps[None]:
-        """Hear a token that was said elsewhere."""
+        """Continue the answer with a token that another peer chose before."""
         if row is None:
             raise PromptError("the answer cannot be continued: one of its words was never learned")
         yield from self._mind.candidates()  # the mind must know whether it expected the word
@@ -108,7 +108,7 @@ class Continuation:
         return token
 
     def _guessed(self) -> Steps[Token | None]:
-        """Return a first token chosen by counts; None if the answer has begun, so may end."""
+        """Return a first token chosen by counts; None once the answer has begun: it may end."""
         if self._begun or self.completion:
             return None
         own = self._mind.latest(back_off.WORDS) if self._in_column else []

@@ -1,4 +1,4 @@
-"""Arrays where the states of prompts live: numpy's on the CPU, torch's on a GPU.
+"""Arrays for the states of prompts: numpy's on the CPU, torch's on a GPU.
 
 An operation on a few hundred numbers takes torch three to four times as long as numpy, and so does
 a token on the CPU. Indexing, slices, comparisons and arithmetic are written alike for both; this

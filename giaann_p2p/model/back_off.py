@@ -31,7 +31,7 @@ _COLUMNS = 16
 """How many of the most frequent nouns' columns stand for any column: no row ignores columns."""
 _LONGEST_BLANK = 16
 _BLANKS = np.array([word_id(" " * size) for size in range(1, _LONGEST_BLANK + 1)], np.uint64)
-"""Words of spaces alone, which a text with several spaces in a row has; no reader sees them."""
+"""Words that consist of spaces, where a text has several in a row. They are never chosen."""
 
 
 class Guess(NamedTuple):
@@ -40,9 +40,9 @@ class Guess(NamedTuple):
     neuron: Neuron
     tier: Tier
     candidates: int
-    """The number of words that it was chosen from."""
+    """The number of words from which the neuron's word was chosen."""
     probability: float
-    """Its word's share of the counts of all these words."""
+    """The share of the neuron's word in the counts of all these words."""
 
 
 def guessed(own: Sequence[Row], words: Sequence[str], spec: ModelSpec) -> Steps[Guess]:
@@ -78,7 +78,7 @@ def _frequent() -> Steps[list[Row]]:
 
 
 def _anywhere(words: Sequence[str], columns: Sequence[Row]) -> Steps[list[list[Row]]]:
-    """Return for each word its rows in some columns, and as a noun."""
+    """Return for each word its rows in some columns and its row as a noun, if they exist."""
     neurons = [
         neuron
         for feature in map(word_id, words)
@@ -95,8 +95,8 @@ def _anywhere(words: Sequence[str], columns: Sequence[Row]) -> Steps[list[list[R
 
 
 def _most_frequent(rows: Sequence[Row], segment: int, tier: Tier) -> Guess | None:
-    """Return the strongest neuron of the word that most often follows in a segment; None without
-    one."""
+    """Return the strongest neuron of the word that most often follows in a segment; None if no word
+    follows."""
     words, neurons = Counter[int](), Counter[Neuron]()
     for row in rows:
         at = np.flatnonzero(row.segment == segment)

@@ -31,7 +31,7 @@ class Word(NamedTuple):
 
 
 def merge_nouns(tokens: Sequence[Word]) -> list[Word]:
-    """Apply rule 1."""
+    """Apply rule 1: merge neighbouring nouns, and nouns joined by a dash, into one token."""
     merged: list[Word] = []
     last = len(tokens) - 1
     dash = False  # whether a dropped dash is between the last merged noun and this token

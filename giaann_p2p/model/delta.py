@@ -39,7 +39,7 @@ ARRAYS = (
 
 _KEY_BITS = 63
 Whole = TypeVar("Whole", Ints, "torch.Tensor")
-"""Integers on any device."""
+"""Integers as a numpy array, or as a torch tensor on any device."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -216,7 +216,7 @@ def total(deltas: Sequence[Delta]) -> Delta:
 
 
 def contains(whole: Delta, part: Delta) -> bool:
-    """Return whether `whole` contains all of `part`: nothing in it is less or missing."""
+    """Return whether `whole` has all of `part`, with counts and strengths that are not less."""
     if not part.neurons:
         return True
     alike = np.isin(whole.concept, part.concept) & np.isin(whole.feature, part.feature)
@@ -246,7 +246,7 @@ class ConnectionKey:
         return key
 
     def pack(self, source: Whole, target: Whole, branch: Whole, segment: Whole) -> Whole:
-        """Pack numbers, on any device."""
+        """Pack the four numbers of each connection, on any device."""
         pair = (source << self.slot_bits) | target
         return (((pair << self.branch_bits) | branch) << self.segment_bits) | segment
 

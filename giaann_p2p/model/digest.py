@@ -42,7 +42,7 @@ def digest(delta: Delta) -> int:
 
 
 def added(digests: Iterator[int]) -> int:
-    """Add digests up."""
+    """Return the sum of digests, modulo 2^256."""
     return sum(digests) % _MODULUS
 
 

@@ -32,7 +32,7 @@ _DECIDING_FILES = (
 
 
 class Pipeline(NamedTuple):
-    """A loaded pipeline; a process loads each package's only once."""
+    """A loaded pipeline; a process loads the pipeline of each package only once."""
 
     words: WordMemory
     tables: TaggerTables
@@ -101,7 +101,7 @@ def _loaded(module: Any) -> Language:  # noqa: ANN401  (a package of a pipeline)
     nlp: Language = module.load(exclude=list(_UNUSED))
     _keep(nlp, "LOWER", *ATTRIBUTES)
     index = nlp.get_pipe("lemmatizer").lookups.get_table("lemma_index")  # type: ignore[attr-defined]
-    for kind, words in list(index.items()):  # these are lists, which it would search linearly
+    for kind, words in list(index.items()):  # lists, which are slow to search
         index[kind] = frozenset(words)
     return nlp
 

@@ -2,9 +2,9 @@
 
 The salt determines a number for each neuron and each connection, which is multiplied by its count
 or strength. So fingerprints add up like knowledge: the fingerprint of a total is the sum of its
-parts' fingerprints, and subtracting the fingerprints of the last chunks yields the one from before
-they arrived. The sums are 64-bit words that overflow, the same on every machine. Texts are not
-included, because they do not add up; a digest (`model.digest`) includes them.
+parts' fingerprints, and subtracting the fingerprints of the last chunks yields the fingerprint from
+before these chunks arrived. The sums are 64-bit words that overflow, the same on every machine.
+Texts are not included, because they do not add up; a digest (`model.digest`) includes them.
 """
 
 import hashlib

@@ -31,8 +31,8 @@ class Choice(NamedTuple):
     candidates: int
     """The number of candidates that the neuron was chosen from."""
     probability: float
-    """Of all times that a candidate followed the word heard last, this neuron's share. The score
-    alone decides, not this."""
+    """This neuron's share of all times that a candidate followed the word heard last. Only the
+    score decides which neuron is chosen."""
 
 
 class Taken(NamedTuple):
@@ -56,7 +56,7 @@ class Mind:
         self._batch, self._timings, self._variant = batch, timings, variant or Variant()
         self._known: dict[Neuron, Row] = {}
         """The rows read so far; during an answer, a row does not change."""
-        self._connections = 0  # of all of these
+        self._connections = 0  # of all known rows
         self._remembered: Candidates | None = None  # the candidates of `exact`, once computed
         self._expected: Candidates | None = None  # the same, before the word heard last
         self._begin(Heard(batch.board(self._variant)))
@@ -64,7 +64,7 @@ class Mind:
     def copy(self) -> "Mind":
         """Return a mind that continues from here independently.
 
-        Its numbers are copied when they are first needed.
+        The numbers of its states are copied when they are first needed.
         """
         other = copy(self)
         other._begin(self._heard.copy())
@@ -102,7 +102,7 @@ class Mind:
         return self._heard.rows[-most:][::-1]
 
     def know(self, row: Row) -> None:
-        """Note a row that was read."""
+        """Remember a row that was read."""
         self._known[row.neuron] = row
         self._connections += len(row.target)
 
@@ -114,11 +114,11 @@ class Mind:
             self.know(row)
 
     def settled(self) -> Iterator[Steps[Activation]]:
-        """Yield steps to the state of each timing, brought up to date, the strictest first."""
+        """Yield for each timing, the strictest first, steps that update and return its state."""
         return map(self._settled, self._states)
 
     def followers(self) -> tuple[Ids, Ids]:
-        """Return the concepts and features of what ever came right after the word heard last.
+        """Return the concepts and features of all neurons that ever came next after the last word.
 
         No timing expects any other neuron, and one without order expects all of these, in whatever
         column. A neuron may be in the result several times.
@@ -128,7 +128,7 @@ class Mind:
         return row.target_concept[adjacent], row.target_feature[adjacent]
 
     def expects(self, neuron: Neuron) -> Steps[bool]:
-        """Return whether any timing expects a neuron next, in whatever column."""
+        """Return whether any timing expects a neuron next, even if the column rules exclude it."""
         if self.prefetches:
             yield from self._settled(self._states[0])  # for `foreseen`
         concepts, features = self.followers()
@@ -196,7 +196,7 @@ class Mind:
 def _ended_with(row: Row, spec: ModelSpec) -> bool:
     """Return whether some learned sentence ended with a neuron.
 
-    If so, it occurred more often than it was followed by another neuron. Each time it was followed,
+    If so, the neuron occurred more often than another one followed it. Each time one followed it,
     a connection to the adjacent neuron gained the same amount, `increment(1)`.
     """
     followed = int(row.strength[row.segment == spec.segments - 1].sum())

@@ -20,7 +20,7 @@ class Halves(NamedTuple):
 
 
 def first_words(text: str, count: int) -> str:
-    """Return the first `count` words of a text, as it spells them."""
+    """Return the first `count` words of a text, as they are spelled there."""
     ends = [match.end() for match in _WORD.finditer(text)]
     return text[: ends[count - 1]] if len(ends) > count else text
 

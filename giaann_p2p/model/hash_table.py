@@ -14,8 +14,8 @@ from giaann_p2p.model.sequence import Ids, Ints
 Numbers = npt.NDArray[np.uint32]
 Bools = npt.NDArray[np.bool_]
 Same = Callable[[Numbers, Ints], Bools]
-"""Returns whether each of some numbered things is the wanted one of an index. Among the numbers is
-FREE, for which the result does not matter."""
+"""Given numbers, and for each one the index of a wanted thing, returns whether the number is that
+thing's. A number may be FREE; what is returned for it does not matter."""
 
 FREE = (1 << 32) - 1
 """The number of a thing that is not in the table."""
@@ -26,8 +26,8 @@ _GROWTH = 4 / 3
 """The factor by which a full table grows. After a larger one, more of the table is unused; after a
 smaller one, all numbers are placed anew more often."""
 _GENEROUS, _SMALL = 4, 1 << 16
-"""A table that grows gets this many slots for each number while they are no more than `_SMALL`:
-that is faster, and takes little memory."""
+"""A table that grows gets this many slots for each number, up to `_SMALL` slots in all: more slots
+than necessary make it faster, and a small table takes little memory anyway."""
 _STEPS = 32
 """The number of probes with growing steps, which keep numbers from piling up. From then on, the
 step is 1, so that every slot is found, whatever the size of the table."""
@@ -39,13 +39,13 @@ class HashTable:
     """A set of numbers, each in the slot of its hash or in a later one."""
 
     def __init__(self, full: float) -> None:
-        """`full`: the greatest share of used slots. More takes less memory, and more time."""
+        """`full`: the greatest share of used slots. More takes less memory, but more time."""
         self._full = full
         self.slots = _free(_LEAST)
         """The numbers; FREE in a free slot."""
 
     def look_up(self, hashes: Ids, same: Same) -> Numbers:
-        """Return the number of each wanted thing, or FREE."""
+        """Return the number of each wanted thing; FREE for one that is not in the table."""
         slots, probe = self.slots, 0
         found = np.empty(len(hashes), np.uint32)
         left, place = np.arange(len(hashes)), _places(slots, hashes)
@@ -76,7 +76,7 @@ def first_place(hashed: int, size: int) -> int:
 
 
 def step(probe: int) -> int:
-    """Return how far a probe's slot is behind that of the probe before it."""
+    """Return by how many slots a probe is after the probe before it."""
     return probe if probe < _STEPS else 1
 
 

@@ -2,7 +2,7 @@
 
 A[slot, branch, segment] is the activation in integer units of 2^-24, T the time of the last hit.
 With integers, every device and every order of addition yields the same tokens. A lane is the state
-of one mind under one timing: a range of slots in both arrays. One step, `Lanes.run`, takes the word
+of one mind under one timing: a range of slots in both arrays. One step, `Lanes.run`, fires the word
 that was just read or chosen, in each of N lanes:
 
 1. emit: the strongest branch of its neuron gains 1 in every segment. Only the gates of `seq` can
@@ -40,7 +40,7 @@ EMITTED = 1
 """The time of an emission: before all tokens."""
 _LEAST_SLOTS = 1 << 12
 _SPILL = 0
-"""The place that receives the hits that pass no gate; it belongs to no lane."""
+"""The place that receives the hits that do not pass their gates; it belongs to no lane."""
 
 
 class Firing(NamedTuple):
@@ -93,7 +93,7 @@ class Lanes:
         return len(self._a) // self._places
 
     def grow(self, slots: int) -> None:
-        """Make room for at least this many slots; new ones are at rest."""
+        """Make room for at least this many slots; new slots are 0."""
         count = max(slots, 2 * len(self), _LEAST_SLOTS) * self._places
         a, t = (self._arrays.zeros(count) for _ in range(2))
         a[: len(self._a)] = self._a
@@ -103,13 +103,13 @@ class Lanes:
     def copy(
         self, wirings: Sequence[Sequence[Wiring]], origin: list[int], start: list[int]
     ) -> None:
-        """Copy the places that fired rows have touched between lanes, given their first slots."""
+        """Copy the places that fired rows have touched to other lanes, given the first slots."""
         source, to = (self._touched(wirings, starts) for starts in (origin, start))
         self._a[to] = self._a[source]
         self._t[to] = self._t[source]
 
     def clear(self, wirings: Sequence[Sequence[Wiring]], start: list[int]) -> None:
-        """Reset lanes to rest, given the rows that each has fired."""
+        """Reset lanes to 0, given each lane's fired rows; nothing else has touched the lane."""
         touched = self._touched(wirings, start)
         self._a[touched] = 0
         self._t[touched] = 0

@@ -54,7 +54,7 @@ class Heard:
 
 
 def listen(mind: Mind, sentences: list[PromptSentence]) -> Steps[Heard]:
-    """Hear a prompt."""
+    """Have a mind hear a prompt; return the names of its neurons, and which are unknown."""
     heard, unknown = Heard(), list[Name]()
     for sentence in sentences:
         written = _Written(sentence)
@@ -161,7 +161,7 @@ class _Written:
 
 
 def _read(mind: Mind, written: _Written, place: int) -> Steps[_Reading]:
-    """Decide between the parse and memory."""
+    """Return the neuron at a place in the text: the parse's, or one that memory expects."""
     parsed = written.parsed(place)
     if not len(mind):
         return parsed

@@ -71,7 +71,7 @@ class Sampling(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     top_k: int = 0
     """How many of the best tokens may be drawn; 0: all."""
     top_p: float = 1.0
-    """Only the best tokens may be drawn: as few as together have this share of all odds."""
+    """Only the best tokens may be drawn: the fewest that together have this share of all odds."""
     seed: int = 0
     """Seeds the draws: the same seed yields the same answer."""
     repetition_penalty: float = 1.0
@@ -79,7 +79,7 @@ class Sampling(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     stop: tuple[str, ...] = ()
     """An answer ends before the token with which it would contain one of these texts."""
     rivals: int = 0
-    """How many of the best candidates to return with each token, itself perhaps among them."""
+    """How many of the best candidates to return with each token; it may be one of them."""
 
     def __post_init__(self) -> None:
         rules = {

@@ -18,7 +18,7 @@ from giaann_p2p.model.sequence import Ids, Ints
 _HALF = 32
 _WORD = (1 << 64) - 1
 _FEW = 32
-"""Up to so many neurons are looked up faster one by one."""
+"""Up to this many neurons are faster to look up one by one."""
 _SPARE = 16
 """Growing arrays grow by this part of their length, so that little of them is unused."""
 
@@ -51,7 +51,7 @@ class _Words:
         return found
 
     def look_up(self, ids: Ids) -> Numbers:
-        """Return the number of each word, or FREE."""
+        """Return the number of each word; FREE for a word that was never added."""
 
         def same(number: Numbers, at: Ints) -> Bools:
             alike: Bools = self.ids.take(number, mode="clip") == ids[at]
@@ -127,7 +127,7 @@ class Neurons:
         return self._table.look_up(self._hashes(concept, feature), same)
 
     def ids(self, number: Numbers | Ints) -> tuple[Ids, Ids]:
-        """Return the concepts and the features of some neurons; those of FREE may be any."""
+        """Return the concepts and the features of neurons; arbitrary ones for the number FREE."""
         pair = self._pairs.take(number, mode="clip")
         ids = self._words.ids.take(pair.view("<u4"))
         return ids[1::2], ids[::2]

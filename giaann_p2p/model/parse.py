@@ -101,7 +101,7 @@ class PromptSentence(NamedTuple):
 
 
 class Parser:
-    """Parses sentences in this process; PipelineError without the spec's pipeline and lists."""
+    """Parses sentences in this process; PipelineError unless pipeline and lists match the spec."""
 
     def __init__(self, spec: ModelSpec, device: str | torch.device = "cpu") -> None:
         lexicon.require(spec)
@@ -259,7 +259,7 @@ def parse_chunks(
 
 
 def groups(items: Iterable[T], size: int) -> Iterator[list[T]]:
-    """Group a stream of items."""
+    """Yield lists of `size` consecutive items; the last list may be shorter."""
     stream = iter(items)
     while group := list(islice(stream, size)):
         yield group

@@ -52,7 +52,7 @@ class Continuing(Protocol[Heard]):
         ...
 
     def begin(self, prompt: Heard, /, said: Sequence[Neuron] = ()) -> Steps[None]:
-        """Hear the parsed prompt, and the tokens of the answer that were said elsewhere."""
+        """Hear the parsed prompt, and the tokens of the answer that another peer chose before."""
         ...
 
     def next(self) -> Steps[AnyToken | None]:

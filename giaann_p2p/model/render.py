@@ -36,7 +36,7 @@ class Renderer:
     """Renders words one by one; returns for each the string to append to the text so far."""
 
     def __init__(self, text: str = "") -> None:
-        """Continue from a text."""
+        """Prepare to append to a text."""
         found = _LAST_WORD.search(text[-64:])
         self._last = found[0].lower() if found else ""
         self._bracket = text.count("(") > text.count(")")
@@ -97,7 +97,7 @@ class Renderer:
 
 
 def _may_own(word: str) -> bool:
-    """Return whether an apostrophe after a word makes it a genitive, rather than opens a quotation.
+    """Return whether an apostrophe after a word marks a genitive, and does not open a quotation.
 
     A plural may appear as its lemma, so this is true of any word that may be a noun.
     """

@@ -1,7 +1,7 @@
 """Slices of a row: what the row says about a part of all targets.
 
 A frequent word's row grows with the model, and so outgrows any message. Then it is read in slices:
-targets are divided in halves by a bit of their hash, as often as it takes. The slices of a row may
+targets are divided in halves by a bit of their hash, as often as necessary. The slices of a row may
 be read at different moments, and so may the rows of an answer.
 """
 
@@ -30,7 +30,7 @@ class RowSlice(NamedTuple):
 
     @property
     def halves(self) -> "tuple[RowSlice, RowSlice]":
-        """The two slices that together have its targets."""
+        """The two slices that together have this slice's targets."""
         number = 2 * self.number
         return RowSlice(self.halvings + 1, number), RowSlice(self.halvings + 1, number + 1)
 

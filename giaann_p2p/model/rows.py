@@ -24,7 +24,7 @@ from giaann_p2p.model.sequence import Ids, Ints
 
 
 class Neuron(NamedTuple):
-    """A neuron's number: its column's concept and its feature, PRIME for the concept's own noun."""
+    """A neuron as two numbers: its column's concept and its feature, PRIME for the noun itself."""
 
     concept: int
     feature: int
@@ -220,7 +220,7 @@ def abreast(all_steps: Sequence[Steps[T]]) -> Steps[list[T]]:
 
 
 def _answers(asked: dict[int, Question]) -> Generator[Request, Answer, dict[int, Answer]]:
-    """Ask all questions for whole rows as one; if there are none, all questions for names."""
+    """Ask all questions for whole rows in one; if there are none, do so with those for names."""
     names_only = all(question.names_only for question in asked.values())
     asked = {n: question for n, question in asked.items() if question.names_only == names_only}
     if not asked:
@@ -231,7 +231,7 @@ def _answers(asked: dict[int, Question]) -> Generator[Request, Answer, dict[int,
 
 
 class DeltaRows:
-    """The rows of a delta; a neuron that never occurred and leads nowhere is only a target."""
+    """The rows of a delta; a neuron that never occurred and leads nowhere has none."""
 
     def __init__(self, delta: Delta) -> None:
         self._delta = delta

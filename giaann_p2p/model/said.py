@@ -25,7 +25,7 @@ class Token(NamedTuple):
     candidates: int
     """The number of candidates that the token was chosen from."""
     probability: float
-    """Of all times that a candidate followed the last word, or occurred, this one's share."""
+    """This word's share of all times that a candidate followed the last word, or occurred."""
 
 
 AnyToken = Token | SubwordToken

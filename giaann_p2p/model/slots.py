@@ -5,9 +5,9 @@ by indexing an array. Rows from a network carry no numbers: their neurons are lo
 once such a row has come, all slots are kept by name, too. Names are in a dictionary, because most
 rows have a few dozen targets, which arrays would take longer for.
 
-A neuron that a store has never learned has no number either, but it is no reason for names: it has
-no targets, and is nobody's target. If it is learned later, it gets a second slot. The first is at
-rest then, because only a row that leads to a neuron activates it.
+A neuron that a store has never learned has no number either, but it does not require names: it has
+no targets, and no row leads to it. If it is learned later, it gets a second slot. The first is then
+never activated, because only a row that leads to a neuron activates it.
 """
 
 from collections.abc import Iterable, Iterator
@@ -80,7 +80,7 @@ class Slots:
         return slots
 
     def _names(self) -> dict[tuple[int, int], int]:
-        """Return all slots by name."""
+        """Return all slots by concept and feature."""
         if self._source is None:
             return dict(self._unlearned)
         number = self._mapped.nonzero()[0]

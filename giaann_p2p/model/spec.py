@@ -18,12 +18,12 @@ UNITS = 1 << UNIT_BITS
 CHUNK = 64
 """The least and the usual number of sentences in a chunk, the unit of learning."""
 MOST_CHUNK = 1 << 14
-"""The largest number of sentences in a chunk, with a text of some megabytes."""
+"""The largest number of sentences in a chunk; such a chunk has some megabytes of text."""
 
 MOST_COLUMN_SEGMENTS = 100
 
 # The official en_core_web_sm 3.8.0, its tagger in whole numbers (see `english.digest_of`), and this
-# package's word lists (see `lexicon.digest`). A test holds both to what is installed.
+# package's word lists (see `lexicon.digest`). A test compares both with what is installed.
 EN_CORE_WEB_SM_3_8_0 = "c58be44946bbb08fdabddc43910ce684"
 _IN_FLOATING_POINT = "8c858368ae3dc9879671de1b3d4f1d16"
 """The same with spaCy's own tagger, as earlier releases of this package used it: its results can

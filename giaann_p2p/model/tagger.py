@@ -1,7 +1,7 @@
 """Tags tokens with what GIAANN needs: lower-case text, lemma, and whether the token is a noun.
 
-The tags are those of spaCy's tagger, computed in whole numbers (see `tagger_layers`): the same on
-every machine, and whatever sentences are tagged together.
+The tags are those of spaCy's tagger, computed in whole numbers (see `tagger_layers`). So they are
+the same on every machine, and do not depend on which sentences are tagged together.
 """
 
 from collections.abc import Iterable, Iterator, Sequence

@@ -1,7 +1,7 @@
 """The tagger's layers in whole numbers: the same bits on every machine, with numpy or torch.
 
 Each operation is either a sum of whole numbers that no order of addition can round (see
-`tagger_tables`), or one correctly rounded operation an element. So there must be no operation here
+`tagger_tables`), or one correctly rounded operation per element. So there must be no operation here
 that fuses a multiplication with an addition, and no compiler that does.
 
 What depends on a token alone, whatever its neighbours, is computed once for each type of token, and
@@ -30,7 +30,7 @@ from giaann_p2p.model.tagger_tables import (
 
 Bools = npt.NDArray[np.bool_]
 Array: TypeAlias = Any
-"""An array of numpy, or a tensor of torch: both know the operations that are used here."""
+"""An array of numpy, or a tensor of torch: both support the operations that are used here."""
 
 _NORM_BITS = 17
 """The fractional bits of a number to be normalised."""
@@ -41,14 +41,14 @@ _TO_NORM = 0.5 ** (ACTIVATION_BITS + WEIGHT_BITS - _NORM_BITS)
 """A power of two: multiplied by it, weights and biases are no longer whole, but sums stay exact."""
 _EPSILON = 1e-8 * float(1 << 2 * _NORM_BITS)
 _GAP = np.zeros(4, bool)
-"""Rows of zeros before, between and behind sentences: as many as there are window layers, so that
+"""Rows of zeros before, between and after sentences: as many as there are window layers, so that
 no sentence's tags depend on the sentences beside it."""
 _WINDOW = np.array([-1, 0, 1])
 _HASH = NumpyOps().hash
 _AT_ONCE = {"cpu": 512}
 """Tokens that are computed together, by type of device: on a CPU they stay in a core's cache."""
 _MANY = 1 << 16
-"""The same on other devices, which are faster the more there are."""
+"""The same on other devices, which are faster with more tokens at a time."""
 
 
 class TaggerLayers:
@@ -71,7 +71,7 @@ class TaggerLayers:
     def types(self, attributes: npt.NDArray[np.uint64]) -> Array:
         """Return activations of [n, ATTRIBUTES] distinct kinds of tokens, [n, width], as int32.
 
-        Kinds share the values of attributes, so each value is multiplied once.
+        Many kinds share a value of an attribute, so each distinct value is multiplied only once.
         """
         weights = self._first.weight.reshape(len(self._embeddings), self.width, -1)
         y = self._zeros(len(attributes), PIECES * self.width)
@@ -190,7 +190,7 @@ def _with_gap(length: int) -> Bools:
 def _needed(inside: Bools, layers: int) -> list[Ints]:
     """Return which rows each layer must compute, as rows of what the preceding one computed.
 
-    These are the tokens for the last layer, and for any other what the next one reads.
+    The last layer must compute all tokens, any other layer the rows that the next one reads.
     """
     wide = [inside]  # from the last layer to the first
     for _ in range(layers):

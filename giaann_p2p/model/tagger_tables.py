@@ -22,7 +22,7 @@ ACTIVATION_BITS, WEIGHT_BITS = 18, 20
 """Enough that no tag of 900,000 tokens of the King James Bible differs from spaCy's; with 16 and 17
 bits five did."""
 UNIT = float(1 << ACTIVATION_BITS)
-"""One, as an activation."""
+"""The number that stands for an activation of 1."""
 _WEIGHT_UNIT = float(1 << WEIGHT_BITS)
 _PRODUCT_UNIT = UNIT * _WEIGHT_UNIT
 PIECES = 3
@@ -72,7 +72,7 @@ class TaggerTables(NamedTuple):
 
     @property
     def digest(self) -> str:
-        """32 hex digits of all the numbers, of the rounding rules, and of the tags' names."""
+        """The digest of all the numbers, the rounding rules and the tags' names: 32 hex digits."""
         whole = hashlib.blake2b(_RULES, digest_size=16)
         whole.update("\0".join((*ATTRIBUTES, *self.tags)).encode())
         for array in self._arrays():

@@ -3,8 +3,8 @@
 The sentences are those that spaCy's sentencizer finds in the whole document, with newlines read as
 spaces. It runs on blocks of fixed size; the last sentence of a block, which may be unfinished, is
 carried into the next block. Because no token spans white space and the sentencizer looks back only
-to the start of a sentence, the text from any sentence on that starts after white space can be split
-again on its own, with the same result.
+to the start of a sentence, a text can be split again from any sentence that follows white space,
+with the same result.
 
 Excessive input is truncated early: a word of more than 1,000 characters and a sentence of more than
 `max_chars` are each replaced by a mark (a Unicode noncharacter), and the sentence that contains the
@@ -129,7 +129,7 @@ class _OpenEnd:
         anchor = next(behind_space, last)
         if len(whole) - last > max_chars:  # too long already: its beginning no longer matters
             anchor = last
-        if anchor < last - _MOST_YIELDED:  # text made to be slow; the cut is deterministic
+        if anchor < last - _MOST_YIELDED:  # crafted to be slow; all peers cut it alike
             anchor = last
         line, text = self._line_at(whole, anchor), whole[anchor:]
         gap = self._gap_before(whole, anchor)
@@ -193,7 +193,7 @@ def _cut(text: str, easy: str, spans: Iterable[tuple[int, int]]) -> list[tuple[i
 def _spans(doc: Doc) -> Iterator[tuple[int, int]]:
     """Return where sentences start and end, in characters, as spaCy's sentencizer finds them.
 
-    A sentence begins with the first token after an end mark that is no punctuation.
+    After an end mark, the next sentence begins with the first token that is not punctuation.
     """
     if not len(doc):
         return iter(())

@@ -1,4 +1,4 @@
-"""The types of tokens met so far: what the tagger computes from a token alone is computed once."""
+"""Caches, by type of token, what the tagger computes from a token alone."""
 
 from typing import Any
 

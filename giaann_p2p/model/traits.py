@@ -1,7 +1,7 @@
 """The differences between profiles that matter to code that neither learns nor answers.
 
-Storage peers, the gateway and commands ask here, so they need no profile's name, nor the profile
-itself, which has a parser and takes seconds to load.
+Storage peers, the gateway and commands ask here, so they need not compare names of profiles, nor
+load a profile itself, which has a parser and takes seconds to load.
 """
 
 from collections.abc import Callable

@@ -107,7 +107,7 @@ def _ends_with(doc: Doc, text: str) -> bool:
     """Return whether the last token is at the end of the text.
 
     It is not if a word has the letters of one that spaCy met, and the length of another one with
-    the same hash: then the offsets of all tokens behind it are wrong.
+    the same hash: then the offsets of all tokens after it are wrong.
     """
     if not len(doc):
         return True

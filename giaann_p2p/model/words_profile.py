@@ -79,7 +79,7 @@ class WordsProfile:
         return [list(islice(found, len(text))) for text in texts]
 
     def minds(self, most_bytes: int = MOST_BYTES) -> "WordsMinds":
-        """Return the minds of a process."""
+        """Return what all answers of a process share."""
         return WordsMinds(self, Batch(self._spec, self._device, most_bytes))
 
     def _learned(self, parsed: Parsed) -> Learned:
@@ -88,7 +88,7 @@ class WordsProfile:
 
 
 class WordsMinds:
-    """The minds of a process, which are stepped together."""
+    """What all answers of a process share: the batch in which their minds are computed together."""
 
     def __init__(self, profile: WordsProfile, batch: Batch) -> None:
         self._profile, self.batch = profile, batch

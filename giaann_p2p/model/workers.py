@@ -88,8 +88,8 @@ def _death() -> WorkerError:
 
 
 def _serve(work: Callable[[Any], Any], pipe: "Connection[Any, Any]") -> None:
-    """Serve in the worker process, until its parent closes the pipe."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # blocked anyway; now no code defers it
+    """Do the work for each item in the worker process, until the parent closes the pipe."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # blocked anyway; `undisturbed` need not defer it
     try:
         while True:
             item = pipe.recv()
@@ -105,8 +105,7 @@ def _serve(work: Callable[[Any], Any], pipe: "Connection[Any, Any]") -> None:
 def _deaf_to_ctrl_c() -> Iterator[None]:
     """Block SIGINT while processes start, so that only this process handles Ctrl-C.
 
-    The new processes inherit the mask and never receive SIGINT; this process ends them in good
-    order.
+    The new processes inherit the mask, so they never receive SIGINT; this process terminates them.
     """
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:

@@ -11,8 +11,7 @@ from giaann_p2p.net.frames import CHUNK
 ANYWAY = 1 << 20
 """The number of bytes that may always be queued: smaller backlogs are too noisy to measure."""
 _TELLS = 1 << 18
-"""The minimum bytes queued ahead of a request for its wait to count as a measurement of the
-pace."""
+"""The minimum number of bytes queued ahead of a request whose wait is used to measure the pace."""
 
 
 class Backlog:

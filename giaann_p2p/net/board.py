@@ -29,16 +29,16 @@ class Board(Protocol):
     async def look(self, role: Role) -> list[list[bytes]]:
         """Return a role's records, one list per peer that answered; raise Unreachable if none did.
 
-        A board that was looked at before may leave out records that are older than the last look,
-        return a new one as a patch of the one before, and of a record that was prolonged since only
-        the pulse, or not even that. So it serves one reader only, which calls `missed` after each
-        look for all roles. An empty result means that other peers answered, and have no other
+        After the first look, a board may leave out records that are older than the last look,
+        return a new record as a patch of its predecessor, and return only the pulse of a record
+        that was prolonged, or nothing. So it serves one reader only, which calls `missed` after
+        looking for all roles. An empty result means that other peers answered, and have no other
         records.
         """
         ...
 
     def forget(self) -> None:
-        """Have the next look return all records, because some of the last were not merged."""
+        """Make the next look return all records, because some of the last were not merged."""
         ...
 
     def missed(
@@ -47,9 +47,10 @@ class Board(Protocol):
         overdue: Callable[[Role, float], Collection[Peer]],
         strange: Collection[int],
     ) -> bool:
-        """Note what the last looks left open; return whether the next ones should come soon.
+        """Note what the last looks did not return; return whether to look again soon.
 
-        The reader knows `live` peers. `overdue` returns those of a role whose next sign of life
-        was due by a time. `strange` are the buckets in which records are not known.
+        `live` is the number of live peers that the reader knows. `overdue` returns a role's peers
+        whose next sign of life was due by a given time. `strange` are the buckets that contain
+        records unknown to the reader.
         """
         ...

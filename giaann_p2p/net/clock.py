@@ -60,7 +60,7 @@ class Clock:
 
 
 class VirtualLoop(asyncio.BaseEventLoop):
-    """An asyncio event loop on virtual time, with a clock of its own (from 0) or a shared one."""
+    """An asyncio event loop on virtual time, by its own clock, which starts at 0, or by another."""
 
     _ready: deque[asyncio.Handle]
     """The callbacks that are due now; asyncio's base class appends to it."""
@@ -124,6 +124,6 @@ class VirtualLoop(asyncio.BaseEventLoop):
 
 
 def run(main: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine in virtual time and return its result; cancel the tasks that it leaves."""
+    """Run a coroutine in virtual time and return its result; cancel its unfinished tasks."""
     with asyncio.Runner(loop_factory=VirtualLoop) as runner:
         return runner.run(main)

@@ -3,8 +3,8 @@
 The driver feeds incoming bytes to `feed`, sends the pieces that `to_send` returns, and calls `tick`
 at the time that `wake` returns. Every request ends in exactly one `Responded` or `Failed`, by its
 deadline at the latest, unless this side cancels it. Every `Requested` may be answered until it is
-`Cancelled`. Whatever the peer sends, the only error that results is a PeerError inside a `Failed`,
-and memory stays within the limits. The rules of the protocol are in states.py.
+`Cancelled`. Whatever the peer sends, the only errors that result are PeerErrors inside `Failed`
+events, and memory stays within the limits. The rules of the protocol are in states.py.
 
 This module handles what concerns the whole connection: dispatch of frames, time, goodbyes and the
 end. books.py keeps the table of open requests, caller.py handles requests of this side, server.py
@@ -334,7 +334,7 @@ class Connection:
     def _break(self, words: str, now: float) -> list[Event]:
         self._books.now = now
         if self.phase is Phase.DRAINING and not self._open:
-            self.phase = Phase.OVER  # nothing was left to do: the peer was only the first to close
+            self.phase = Phase.OVER  # a proper end, in which the peer closed the stream first
         return self._end(Broken(words))
 
     def _end(self, error: PeerError, why: Refused | None = None) -> list[Event]:

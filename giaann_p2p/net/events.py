@@ -6,7 +6,7 @@ from giaann_p2p.errors import PeerError
 
 
 class Requested(msgspec.Struct, frozen=True, gc=False):
-    """The peer has sent a request, which is to be answered or refused under this number."""
+    """The peer has sent a request; answer or refuse it by its number, `request`."""
 
     request: int
     body: bytes

@@ -47,7 +47,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """The seconds without progress after which an incoming request, or a response that the peer
     does not read, is dropped."""
     greeting_within: float = 10.0
-    """The seconds that a peer has to say hello; then the connection ends."""
+    """The seconds within which a peer must say hello; otherwise the connection ends."""
     stranger_calls: int = 4
     """The most open requests of a stranger: `calls` for a peer that is not admitted."""
     stranger_longest: int = 1 << 13
@@ -107,11 +107,11 @@ class TransportLimits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     """The seconds that a dial may take; then the peer counts as unreachable."""
     settled_after: float = 2.0
     """The seconds within which two connections, one dialled by each side, count as simultaneous
-    dials. A peer that dials later has lost the older connection. More than a dial takes."""
+    dials. A peer that dials later must have lost the older connection. Longer than a dial takes."""
     drain_within: float = 5.0
     """The seconds that `close` waits for open calls. 0: `close` ends them at once."""
     linger: float = 1.0
-    """The seconds that a peer has to read why its connection ends."""
+    """The seconds that a peer gets to read why its connection ends, before the stream is closed."""
 
     def __post_init__(self) -> None:
         for name in ("connections", "per_peer", "dial_within", "linger"):

@@ -191,7 +191,7 @@ class Link:
         """Process bytes as the stream delivers them, outside of any task."""
         try:
             self._take(data)
-        except Exception as error:  # noqa: BLE001  (the stream would only drop it)
+        except Exception as error:  # noqa: BLE001  (the stream would drop the error)
             self._fail(error)
 
     def _take(self, data: bytes) -> None:
@@ -214,7 +214,7 @@ class Link:
                 await self._work.wait()
                 self._writing = True
         except OSError as error:
-            # The peer reads no more. It may have sent the reason, so wait for the reader to get it.
+            # The peer reads no more. It may have sent the reason, so let the reader task get it.
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._ended.wait(), self._linger)
             self._tell(self.connection.lost(str(error), self._loop.time()))
@@ -311,6 +311,6 @@ class Link:
 
     def _ring(self, when: float) -> None:
         self._timer = None
-        now = max(when, self._loop.time())  # the loop may be early by less than its clock resolves
+        now = max(when, self._loop.time())  # a timer may be early by the clock's resolution
         self._tell(self.connection.tick(now))
         self._stir()

@@ -83,7 +83,7 @@ class Network:
             pipe.arm()
 
     def freeze(self, peer: Peer, others: Sequence[Peer], frozen: bool = True) -> None:
-        """Make a peer look stopped to its neighbours without closing anything, or resume it."""
+        """Make a peer look stopped to some others without closing any stream, or resume it."""
         for other in others:
             self.block(peer, other, frozen)
             self.block(other, peer, frozen)
@@ -106,7 +106,7 @@ class Network:
         """Open a stream between two peers, once both directions are open and dials are answered."""
         there, back = self.way(source, target), self.way(target, source)
         await asyncio.sleep(self.delay(there))
-        while there.blocked or back.blocked or not there.dials:  # noqa: ASYNC110  (as TCP does)
+        while there.blocked or back.blocked or not there.dials:  # noqa: ASYNC110  (TCP retries, too)
             await asyncio.sleep(_PATIENCE)
         stream = self._connect(source, target)
         if self._chance.random() < there.doubled:

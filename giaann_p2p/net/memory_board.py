@@ -70,7 +70,7 @@ class MemoryBoard:
         return list(left.values())
 
     def forget(self) -> None:
-        """Do nothing; tests may note the call."""
+        """Do nothing: each look returns all records anyway."""
 
     async def reach(self, me: Peer) -> None:
         """Wait as long as a request takes; raise Unreachable if this peer is cut off."""

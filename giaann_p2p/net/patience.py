@@ -16,13 +16,13 @@ async def called(
     tries: int,
     final: tuple[type[PeerError], ...] = (),
 ) -> bytes:
-    """Return a peer's answer, starting a try every `within` seconds while there is only silence.
+    """Return a peer's answer, starting a try every `within` seconds while the peer is silent.
 
-    Use this only for idempotent requests. Any error other than silence, any error in `final`, and
-    the silence of the last of `tries` are raised. Concurrent calls to a peer share one dial, so a
-    call that joins a dial in progress can time out without a dial of its own. Therefore `within`
-    should exceed the transport's `dial_within`. It should also exceed the pause that libp2p makes
-    after a failed dial, because before that, libp2p refuses to dial.
+    Use this only for idempotent requests. Silence is a `NoConnection` or `TimedOut`; it is raised
+    only by the last of `tries`, or if it is in `final`. Any other error is raised at once.
+    Concurrent calls to a peer share one dial, so a call that joins a dial in progress can time out
+    without a dial of its own. Therefore `within` should exceed the transport's `dial_within`. It
+    should also exceed the pause after a failed dial during which libp2p refuses to dial again.
     """
     clock = asyncio.get_running_loop().time
     for _ in range(tries - 1):

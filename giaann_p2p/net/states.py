@@ -17,7 +17,7 @@ The rules of a request, as its caller sees it:
    an error.
 6. GETTING: a long response is arriving, in chunks up to the credit given and a matching end frame.
 7. DONE: the response or an error has arrived, or the caller has cancelled. After a cancel neither
-   side owes anything, and frames of the request that still arrive are dropped unread.
+   side has to send more for the request, and frames of it that still arrive are dropped unread.
 
 The rules of a request, as its server sees it:
 
@@ -129,7 +129,7 @@ CALLER = frozenset({LinkState.ASKING, LinkState.WAITING, LinkState.GETTING})
 def next_phase(phase: Phase, happened: Kind | LocalEvent) -> Phase:
     """Return a connection's next phase after a received frame or an action of this side.
 
-    Raises MessageError for a frame that is invalid now, UsageError for such an action.
+    Raises MessageError for a received frame, or UsageError for an action, that is invalid now.
     """
     try:
         return _PHASES[phase, happened]
@@ -140,7 +140,7 @@ def next_phase(phase: Phase, happened: Kind | LocalEvent) -> Phase:
 def next_state(state: LinkState, happened: Kind | LocalEvent) -> LinkState:
     """Return a request's next state after a received frame or an action of this side.
 
-    Raises MessageError for a frame that is invalid now, UsageError for such an action.
+    Raises MessageError for a received frame, or UsageError for an action, that is invalid now.
     """
     try:
         return _STATES[state, happened]

@@ -10,8 +10,8 @@
 4. After a connection is lost, the next call dials again. A call is retried automatically only if
    nothing of it was sent.
 5. Connections, bytes and dials are bounded. A peer above a limit is refused, with the reason.
-6. If a door is set, a peer whose greeting the door does not admit is a stranger: it may ask little,
-   its connection ends soon, and it never displaces a peer that is not a stranger.
+6. If a door is set, a peer whose greeting the door does not admit is a stranger: its requests must
+   be few and short, its connection ends soon, and it never displaces a peer that is not a stranger.
 """
 
 import asyncio
@@ -136,7 +136,7 @@ class StreamTransport:
         return partial(link.forget, number)
 
     async def close(self) -> None:
-        """Let open calls finish within `drain_within` seconds, end the rest; leave no task."""
+        """Let open calls finish within `drain_within` seconds, then end the rest and all tasks."""
         self._closed = True
         self._streams.stop()
         dials = list(self._dials.values())
@@ -199,7 +199,7 @@ class StreamTransport:
         return self._links[peer]
 
     def _accept(self, peer: Peer, stream: ByteStream) -> None:
-        """Accept a stream that a peer has opened; it counts towards the limit from its hello on."""
+        """Accept a stream that a peer has opened; after its hello, it counts towards the limit."""
         if len(self._all) >= 2 * self.limits.connections:
             idler = next((one for one in self._all if one.is_idler), None)
             if idler is None:

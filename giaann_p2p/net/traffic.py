@@ -1,9 +1,9 @@
 """The bodies of requests and responses in transit on one connection, in both directions.
 
 A short body is one frame; a long one moves in chunks, as credit allows. Room is reserved for bytes
-as they arrive, so a body that is only announced keeps no other one out. A body of the peer's
-request, or of the response to it, may stand still for at most `stalled_after` seconds; a request of
-this side has its own deadline instead.
+as they arrive, so a body that is announced but does not arrive takes no room. A body of the peer's
+request, or of the response to it, may stall for at most `stalled_after` seconds; a request of this
+side has its own deadline instead.
 """
 
 from giaann_p2p.net.bodies import Incoming, Outgoing
@@ -90,7 +90,7 @@ class Traffic:
             self.put_off(exchange)
 
     def put_off(self, exchange: Exchange) -> None:
-        """Restart the stall timer of a peer's request, because its body has moved."""
+        """Restart the stall timer of a peer's request, because its body has made progress."""
         if exchange.state not in CALLER:
             books = self._books
             books.alarms.set(exchange.request, books.now + books.limits.stalled_after)

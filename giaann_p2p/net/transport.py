@@ -79,7 +79,7 @@ class Transport(Protocol):
 
 
 class ByteStream(Protocol):
-    """An ordered byte stream in both directions; its methods raise OSError once it is broken."""
+    """A two-way, ordered byte stream; its methods raise OSError once it is broken."""
 
     async def read(self) -> bytes:
         """Return the bytes that have arrived, at least one; return b"" at the end of the stream."""

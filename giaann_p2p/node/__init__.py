@@ -1,1 +1,1 @@
-"""Asyncio shells around the decision code of `swarm`: they feed it events and act on its orders."""
+"""The asyncio code around the decisions of `swarm`: it passes events to them and acts on them."""

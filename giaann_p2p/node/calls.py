@@ -3,9 +3,9 @@
 A call over an existing connection needs no task: the stream that receives the answer passes it
 straight to the callback. A task is started only if the peer has to be dialled first.
 
-A question says how many shards this peer counts. A peer that counts another number sends its
-edition of the swarm's rules instead of an answer. Then the peer with the older edition learns the
-newer one, and the caller is told to ask again.
+A question about shards states how many shards this peer counts. A peer that counts another number
+answers with its edition of the swarm's rules. Then the peer with the older edition learns the newer
+one, and the callback gets a refusal that says to ask again.
 """
 
 import asyncio
@@ -47,7 +47,8 @@ class Calls:
 
     `failed` receives any exception that a callback raises, because that is a bug in this peer.
     `rules` returns the swarm's rules, by which this peer counts shards. `weigh` receives the
-    edition of a peer that counts another number, and returns the edition to send to it, if any.
+    edition of a peer that counts another number of shards; it returns the edition to send to that
+    peer, or nothing.
     """
 
     def __init__(
@@ -145,9 +146,9 @@ class Calls:
             self._failed(error)
 
     def _counts_otherwise(self, peer: Peer, edition: bytes) -> Refusal | None:
-        """Let both peers adopt the newer edition; return the refusal that the caller gets.
+        """Let both peers adopt the newer edition; return the refusal for the callback.
 
-        It is None if the edition is forged.
+        Return None if the edition is forged.
         """
         try:
             ours = self._weigh(edition)

@@ -77,7 +77,7 @@ class WorkCounters(RequestCounters):
     sentences: int = 0
     """Sentences in the chunks that this peer learned."""
     sequences: int = 0
-    """Sentences that held something to learn, in the chunks that this peer learned."""
+    """Sentences with something to learn, in the chunks that this peer learned."""
     failed: int = 0
     """Chunks that this peer accepted but could not learn."""
     prompts: int = 0

@@ -1,4 +1,4 @@
-"""How much work a peer gets done in a second while it is at work, for its record."""
+"""The rate at which a peer works while it is busy, which its record announces."""
 
 from collections.abc import Callable
 
@@ -19,7 +19,7 @@ class Throughput:
         self._clock = clock
         self._running = 0
         self._since = 0.0  # the time up to which busy seconds are counted
-        self._amount = self._seconds = 0.0  # both fade
+        self._amount = self._seconds = 0.0  # both decay
 
     def __repr__(self) -> str:
         return f"<Throughput: {self.rate:.1f} a second, {self._running} tasks in progress>"

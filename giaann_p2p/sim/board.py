@@ -1,8 +1,8 @@
-"""The peer directory as a machine sees it: first what reachable machines know, then what arrives.
+"""The peer directory as a machine sees it: first the records that others know, then new records.
 
-The first look of a life returns the records of all machines that are reached. Each record that is
-posted later is sent to every machine, and may be lost on its way. A look returns what has arrived
-since the previous look, one list per sender.
+The first look after a start also returns all records that the reachable machines know. Each record
+that is posted later is sent to every machine, and may be lost on its way. Each look returns the
+records that have arrived since the previous look, one list per sender.
 """
 
 import asyncio
@@ -42,7 +42,7 @@ class SimBoard:
         return []
 
     def forget(self) -> None:
-        """Do nothing: each record that is sent arrives whole."""
+        """Do nothing: each record is sent whole, not as a patch to an earlier one."""
 
     def missed(
         self,
@@ -50,7 +50,7 @@ class SimBoard:
         overdue: Callable[[Role, float], Collection[Peer]],
         strange: Collection[int],
     ) -> bool:
-        """Return False: each record that is sent arrives, or is sent anew."""
+        """Return False: a record that is lost on its way is sent again later."""
         return False
 
     async def look(self, role: Role) -> list[list[bytes]]:

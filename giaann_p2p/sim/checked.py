@@ -46,7 +46,7 @@ class CheckedNode(StorageNode):
 
     @property
     def orphans(self) -> Orphans:
-        """The chunks found so far that only disowned peers taught."""
+        """The chunks found so far that only disowned peers signed."""
         return self._orphans
 
     def _new_checks(self) -> DeltaChecks:

@@ -26,7 +26,7 @@ _PATIENCE = 15.0
 _AT_ONCE = 3
 _MOST = (1 << 31) - 1
 _LEAST_MARKED = 1
-"""Minimum number of connections of a row that is confirmed by its mark; lessons are short."""
+"""Minimum number of connections of a row that a mark confirms; rows of lessons are short."""
 
 
 class Habit(NamedTuple):
@@ -57,7 +57,7 @@ class Client(Visitor):
     ) -> None:
         super().__init__(world, name, Rights.CLIENT | Rights.COMPUTE, skew)
         others = [_author(world, f"{name} {n}") for n in range(1, world.rules.redundancy)]
-        self._authors = [self.identity, *others]  # more keys of its own, which sign the same result
+        self._authors = [self.identity, *others]  # further keys of this client sign, too
         self.job, self.habit = job, habit
         self.rng = random.Random(f"{world.seed} {name} choice")
         self._secret = random.Random(f"{world.seed} {name} marks").randbytes(32)
@@ -70,7 +70,7 @@ class Client(Visitor):
         super().begin()
         spec = self.world.manifest.spec
         limits = Limits(spec.branches, spec.segments, _MOST, _MOST, _MOST)
-        few = FEW_BYTES if self.world.seed % 2 else 0  # lessons are short: no couriers
+        few = FEW_BYTES if self.world.seed % 2 else 0  # odd seeds: lessons need no couriers
         self._writer = Writer(self.around, _TIMEOUT, few)
         marking = Marking(self._secret, _LEAST_MARKED)
         self._reader = Reader(limits, self.around, _TIMEOUT, _PATIENCE, self.habit.verify, marking)
@@ -150,7 +150,7 @@ class Client(Visitor):
                 self.world.promises.avoided(act.peer)
 
     def _accept(self, neurons: list[Neuron], answer: Answer, asked: float) -> None:
-        """Join the rows of parts, as a reader does; all are checked."""
+        """Check the rows of parts, join them as a reader does, and check the joined rows."""
         columns, promises = self.world.columns, self.world.promises
         promises.accepted(self, columns.asked(neurons), answer, asked)
         rows = columns.joined(neurons, answer)

@@ -1,4 +1,4 @@
-"""The founder of a simulated swarm: it disowns liars, and withdraws what they taught."""
+"""The founder of a simulated swarm: disowns liars, and withdraws chunks that only they signed."""
 
 from collections.abc import Iterable
 
@@ -19,9 +19,9 @@ def disown(swarm: Swarm, peers: Iterable[Peer]) -> None:
 
 
 def withdraw(swarm: Swarm) -> Agreed:
-    """Ask all owners for chunks that only disowned peers taught, and withdraw those they agree on.
+    """Withdraw the chunks that only disowned peers signed, as far as the owners agree on them.
 
-    The new list makes the owners search again, for the next call.
+    The list that is published makes the owners search again, for the next call.
     """
     cut = {peer for pair in swarm.network.cut for peer in pair}
     found = agreed(

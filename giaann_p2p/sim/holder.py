@@ -1,7 +1,7 @@
-"""A simulated process that holds shards, as the checks of the promises see it.
+"""The base of simulated processes that hold shards, with what the checks of promises need.
 
-The checks count shards by the newest edition, but a peer may still count them by an earlier one.
-Then its content of a shard is its content of the shard's parent.
+The checks number shards by the newest edition, but a peer may still number them by an earlier one.
+Then the checks use the peer's content of the shard's parent.
 """
 
 from abc import abstractmethod
@@ -14,10 +14,10 @@ from giaann_p2p.swarm.wire.replica import ReplicaState
 
 
 class Holder(Node):
-    """The base of storage peers: what they hold now, and whether they will hold it again."""
+    """The base of storage peers: what they hold now, or will hold again after a restart."""
 
     store: Store
-    """The store of the present life; a restart opens another one."""
+    """The store that is open now; each restart opens a new one."""
     left: bool
     """Whether the peer has handed over its shards and left."""
     lost: bool
@@ -42,7 +42,7 @@ class Holder(Node):
         return not (self.left or self.lost)
 
     def stored(self, shard: int) -> int:
-        """Return which shard of the peer's store a shard is: the shard itself, or its parent."""
+        """Return the number of a shard, or of its parent, in the layout of the peer's store."""
         return shard % self.store.layout.shards
 
     def state(self, shard: int) -> ReplicaState:
@@ -61,7 +61,7 @@ class Holder(Node):
         return self.chunks(shard) | copy.chunks if copy else self.chunks(shard)
 
     def is_beside(self, shard: int) -> bool:
-        """Return whether the peer holds a shard beside owners that it takes for newcomers."""
+        """Return whether the peer holds a shard beside its owners, as some are newcomers to it."""
         placement = self.around.placement(self.now)
         owners = placement.owners(shard % len(placement.owner_matrix))
         return self.peer not in owners and not all(map(self.around.stands, owners))

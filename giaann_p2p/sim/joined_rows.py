@@ -1,12 +1,12 @@
 """Checks the rows that clients join from parts of cut columns, against columns that are not cut.
 
-A client reads the parts of a row from several peers, which may have different chunks by then. Let
-`all` be the chunks that all of these peers have, and `any` those that any of them has. Then the
-joined row must have grown from what one machine learns from `all`, without cutting any column, and
-into what it learns from `any`. If these are the same chunks, the row is exactly what they say. So a
-part that is lost, doubled or mixed up is found, but nobody is blamed for a part that is late.
+A client reads the parts of a row from several peers, which may have different chunks at that time.
+Let `all` be the chunks that all of these peers have, and `any` those that any of them has. A single
+machine that cuts no columns learns one row from `all`, and another row from `any`. The joined row
+must lie between these two rows; if they are equal, it must be equal, too. So a part that is lost,
+doubled or mixed up is found, but a peer whose part is late is not blamed.
 
-This uses nothing of the code that cuts columns, but the names of parts.
+The check uses none of the code that cuts columns except the names of parts.
 """
 
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ class JoinedRows:
 
     def __init__(self) -> None:
         self._served: dict[Neuron, dict[Chunks, float]] = {}
-        """For each neuron, the sets of chunks whose row was served, and when it was last."""
+        """For each neuron, the sets of chunks whose row was served, each with the last time."""
 
     def served(self, neurons: Sequence[Neuron], chunks: Chunks, now: float) -> None:
         """Note that a peer returned some rows of a shard that has these chunks."""

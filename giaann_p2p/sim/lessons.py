@@ -40,7 +40,7 @@ _MOST_ROWS = 256
 
 @cache
 def lessons_of(layout: Layout, profile: str = "words", late: bool = False) -> "Lessons":
-    """Return the lessons for a layout; all histories of a process share them."""
+    """Return the lessons for a layout; all histories that one process simulates share them."""
     return Lessons(layout, profile, late)
 
 
@@ -48,7 +48,7 @@ class Lessons:
     """Numbered chunks and their learned results, the same in every simulation."""
 
     def __init__(self, layout: Layout, profile: str = "words", late: bool = False) -> None:
-        """`late`: only every second chunk is cut, as if columns had been cut meanwhile."""
+        """`late`: only every second chunk's delta is cut, as if columns had been cut meanwhile."""
         self.late = late
         self.layout, self.spec, self._profile = layout, SPECS[profile], profile
         self._plain = _DELTAS[profile]
@@ -78,7 +78,7 @@ class Lessons:
         wanted = np.zeros(self.layout.shards, np.bool_)
         wanted[shards] = True
         rows = wanted[self._homes(chunk)]
-        key = chunk, rows.tobytes()  # many sets of shards differ only in shards that get nothing
+        key = chunk, rows.tobytes()  # many sets of shards differ only in shards without its rows
         if key not in self._parcels:
             if len(self._parcels) == _MOST_PARCELS:
                 self._parcels.clear()
@@ -112,7 +112,7 @@ class Lessons:
         return total([EMPTY, *(self.part(chunk, shard) for chunk in chunks)])
 
     def rows(self, shard: int, chunks: frozenset[int]) -> DeltaRows:
-        """Return the content of a shard that has applied the given chunks, as rows to be read."""
+        """Return the readable rows of a shard that has applied the given chunks."""
         key = shard, chunks
         if key not in self._rows:
             if len(self._rows) == _MOST_ROWS:
@@ -121,7 +121,7 @@ class Lessons:
         return self._rows[key]
 
     def uncut(self, chunks: frozenset[int]) -> DeltaRows:
-        """Return what the given chunks say of the columns that are cut, as if none was."""
+        """Return the given chunks' rows of the cut columns, as they would be without any cut."""
         if chunks not in self._uncut:
             if len(self._uncut) == _MOST_ROWS:
                 self._uncut.clear()
@@ -171,7 +171,7 @@ _DELTAS = {"words": _words_delta, "subwords": _subwords_delta}
 
 
 def large_columns(profile: str, parts: int) -> tuple[Cut, ...]:
-    """Return cuts of the columns that are largest in the first lessons; none into 0 parts."""
+    """Return cuts of the columns that are largest in the first lessons; no cuts for 0 `parts`."""
     if not parts:
         return ()
     delta = total([_DELTAS[profile](chunk) for chunk in range(_FIRST_LESSONS)])

@@ -1,4 +1,4 @@
-"""The event loop of one life of a simulated machine, on the clock that all machines share."""
+"""The event loop of a simulated machine until its next crash, on the clock that all share."""
 
 import asyncio
 from collections.abc import Callable
@@ -20,7 +20,7 @@ class MachineLoop(VirtualLoop):
         self.delay: Callable[[object], float] = lambda executor: 0.0
         """Returns the virtual seconds that work for an executor takes."""
         self.lag = 0.0
-        """The virtual seconds that pass after the work done now until its result is seen."""
+        """The virtual seconds by which the result of the current work is delayed; then 0 again."""
         self._unseen = set[asyncio.Future[Any]]()
         self._works: dict[asyncio.Future[Any], Event] = {}
         """The executors' work that is not done yet, the earliest first."""
@@ -81,12 +81,12 @@ class MachineLoop(VirtualLoop):
             task.cancel()
         self.do(lambda: None)
         if left := [task for task in tasks if not task.done()]:
-            raise RuntimeError(f"a dead machine goes on: {left}")
+            raise RuntimeError(f"tasks of a dead machine did not end: {left}")
 
     def _due(self, timer: asyncio.TimerHandle) -> None:
         if not timer.cancelled():
             self.happen(partial(self._ring, timer))
 
     def _ring(self, timer: asyncio.TimerHandle) -> None:
-        if not timer.cancelled():  # it may be, after the machine was stopped
+        if not timer.cancelled():  # perhaps it was cancelled while the machine was stopped
             self.do(timer._run)

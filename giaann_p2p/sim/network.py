@@ -1,8 +1,8 @@
 """An in-memory network that delays, loses, duplicates and reorders messages.
 
-A link can be cut in one direction. A dead peer refuses, or is silent; a stopped peer queues its
-messages, and answers them if it continues. The asking peer gets the first answer that arrives
-before the timeout, or else an error.
+A link can be cut in one direction. A dead peer refuses a question or stays silent; messages to a
+stopped peer wait until it continues. The asking peer gets the first answer that arrives before the
+timeout, or else an error.
 """
 
 import random
@@ -68,14 +68,14 @@ class Network:
     waiting: dict[Peer, list[Callable[[], None]]] = field(default_factory=dict)
     """The deliveries that wait for each stopped peer."""
     gate: Gate = lambda peer, question, now: ""
-    """A function that returns why a peer may not ask a question, by its token; for all
+    """Returns why a peer, by its token, may not ask a question; the same function serves all
     receivers."""
     carried: int = 0
     """The number of bytes sent so far."""
     arrived: Counter[Peer] = field(default_factory=Counter)
     """The number of bytes sent to each peer while any line has limited bandwidth."""
     _free: dict[tuple[Peer, bool], float] = field(default_factory=dict)
-    """The time at which a thin line, from a peer or to it, has sent everything it was given."""
+    """The time at which a line of limited bandwidth, from a peer or to it, is free again."""
 
     def ask(self, sender: Peer, to: Peer, data: bytes, timeout: float, answer: OnAnswer) -> None:
         """Ask a peer; `answer` is called once, with the answer or an error."""
@@ -104,7 +104,7 @@ class Network:
         self.clock.after(queued + slow * self._latency(), event)
 
     def _queued(self, sender: Peer, to: Peer, size: int) -> float:
-        """Return the seconds until a message has passed the thin lines on its way."""
+        """Return the seconds until a message has passed the lines of limited bandwidth."""
         now = ready = self.clock.now
         self.arrived[to] += size
         for way in ((sender, False), (to, True)):

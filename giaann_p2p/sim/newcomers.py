@@ -1,13 +1,13 @@
 """Storage peers with huge capacity that join together, take all shards, and vanish for ever.
 
-They run the honest code: a laboratory with large machines and a power cut does the same. What other
-peers had acknowledged must survive, and what only the newcomers acknowledged must never have
+They run the honest code, like the machines of a laboratory that loses power. Chunks that other
+peers acknowledged must survive, and chunks that only newcomers acknowledged must never have
 counted. There are two kinds of histories:
 
 - *young*: they vanish before they have standing, in two waves. Nothing at all may be lost.
 - *old*: they stay until they have standing, so the others make cold copies of their shards; then
-  they vanish. Chunks that only they took by then are lost with them, as with any owner; all others
-  come back from cold copies.
+  they vanish. Chunks that no other peer or cold copy had by then are lost with them, as with any
+  owner; all others are restored from cold copies.
 """
 
 import random
@@ -18,7 +18,7 @@ from giaann_p2p.sim.swarm import Swarm
 _ROOM = 1 << 46
 _COUNTS = (3, 5, 10)
 _YOUNG = 0.8
-"""The share of the time until they have standing within which young newcomers vanish."""
+"""Young newcomers vanish within this share of the time after which they would have standing."""
 
 
 class Newcomers:

@@ -68,7 +68,7 @@ class Node:
     def ask(
         self, peer: Peer, message: Message, timeout: float, then: Callable[[Message | None], None]
     ) -> None:
-        """Ask a peer; `then` gets its answer, or None if there is none that can be decoded."""
+        """Ask a peer; `then` gets its answer, or None if no answer arrives that can be decoded."""
         data = encode(message, self.around.rules.layout.doublings)
         answered = partial(self._answered_in, self._life, peer, message, then)
         self.network.ask(self.peer, peer, data, timeout, answered)
@@ -97,9 +97,9 @@ class Node:
         then(answer)
 
     def counts_otherwise(self, peer: Peer, edition: bytes) -> Message | None:
-        """Return the answer to a question if a peer only answers that it counts other shards.
+        """Return the answer to a question whose peer replies that it counts other shards.
 
-        By default there is none, because all nodes but clients know the newest edition.
+        By default there is no answer, because all nodes but clients know the newest edition.
         """
         return None
 
@@ -132,7 +132,7 @@ class Node:
             self.say(f"refuses a record: {error}")
 
     def learn_revoked(self, data: bytes) -> None:
-        """Do nothing with the founder's newer list: plain nodes share the swarm's admission."""
+        """Ignore a newer list of revoked peers: nodes but machines share the world's admission."""
 
     def restart(self) -> None:
         """Start this node again after a crash."""

@@ -37,7 +37,7 @@ class Promises:
         self._joined = JoinedRows()
         self.committed: set[Chunk] = set()
         self.may_lose_all_owners = False
-        """Whether all peers of standing that acknowledged a chunk may be lost in this history."""
+        """Whether all peers with standing that acknowledged a chunk may be lost in this history."""
         self.faults: list[str] = []
         """Promises that were broken so far."""
 
@@ -70,7 +70,7 @@ class Promises:
     def acked(self, peer: Holder, job: bytes, chunk: int, shards: Shards, count: int = 0) -> None:
         """Record that a peer acknowledged a chunk as durable.
 
-        `count` is the number of shards that the peer counts; 0 for that of the newest edition.
+        `count` is the number of shards in the peer's layout; 0 means that of the newest edition.
         """
         for shard in recounted(shards, count or self.shards, self.shards).tolist():
             self._acked.setdefault(((job, chunk), shard), set()).add(peer)
@@ -105,7 +105,7 @@ class Promises:
     def known(self, peer: Holder, decided: Release) -> dict[int, set[Peer]]:
         """Return the peers known to hold the deltas that a peer is about to release.
 
-        They are given by shard, as the peer counts them.
+        The result is by shard, as numbered by the peer's own layout.
         """
         return {
             shard: {*peer.around.witnesses(shard, peer.now), *peer.core.replicas.owners(shard)}
@@ -116,8 +116,9 @@ class Promises:
     def released(self, peer: Holder, decided: Release, known: Mapping[int, set[Peer]]) -> None:
         """Check that a peer that releases deltas can still be merged with all replicas known to it.
 
-        A replica that lacks the deltas takes a whole shard, and adds its further chunks from its
-        own deltas. So of any two replicas, one must have all that the other has without deltas.
+        A replica that lacks the deltas copies the whole shard, and adds its own further chunks by
+        their deltas. So of any two replicas, one must have all chunks that the other has without
+        their deltas.
         (A peer cannot know of a replica that was cut off before it announced the shard, nor of one
         that announces it between the decision and its execution.)
         """
@@ -140,7 +141,7 @@ class Promises:
                 yield child, chunks
 
     def commit(self, job: bytes, chunk: int) -> None:
-        """Check that a quorum has or acknowledged a chunk that a client takes to be committed."""
+        """Check that a quorum has or acknowledged a chunk that a client regards as committed."""
         self.committed.add((job, chunk))
         for shard in range(self.shards):
             peers = self._acked.get(((job, chunk), shard), set())
@@ -232,11 +233,11 @@ class Promises:
             self.broken(f"{by.name} reports an honest peer's content as wrong")
 
     def found_out(self, peer: Peer) -> None:
-        """Record as broken: an honest compute peer was excluded because its result differed."""
+        """Record a broken promise: an honest compute peer was excluded for a differing result."""
         self.broken("an honest compute peer was taken for a liar")
 
     def brought_nothing(self, peer: Peer) -> None:
-        """Record as broken that an honest compute peer was excluded: no owner has its results."""
+        """Record a broken promise: an honest compute peer was excluded for missing results."""
         self.broken("an honest compute peer was accused of committing nothing")
 
     def served(self, peer: Holder, asked: Iterable[Neuron], answer: Rows) -> None:
@@ -265,7 +266,10 @@ def _can_be_one(one: Holder, other: Holder, shard: int) -> bool:
 
 
 def numbers(applied: Applied) -> frozenset[int]:
-    """Return the chunks of all jobs that count; their numbers are unique over all jobs here."""
+    """Return the numbers of all chunks that are not withdrawn.
+
+    In a simulation, the chunks of different jobs have different numbers.
+    """
     left = applied.left
     return frozenset(chunk for job in left for chunk in left.of(job))
 

@@ -1,14 +1,14 @@
 """The founder raises the numbers of replicas and shards twice in a history, amid all faults.
 
-Chunks grow along with them, so pushes have larger limits. At that moment new storage peers join,
-and fetch whole shards while these are divided, and clients push chunks. Some storage peers crash
-while they divide their shards: before anything is written, in the middle of it, or when all is
-written but the peer does not know it yet.
+The size of chunks is raised, too, so pushes have larger limits. At the moment of an edition, new
+storage peers join and fetch whole shards while these are divided, and clients push more chunks.
+Some storage peers crash while they divide their shards: before the division is written, during the
+write, or after it but before the peer knows of it.
 
 An edition of the rules reaches one peer, from which it spreads by gossip; the founder sends it
 again and again, each time to a random peer. Earlier editions are replayed all the time. No peer may
-ever fall back to an earlier edition, not even over a restart. In the end all peers must know the
-newest edition, and each shard must have as many ready replicas as it demands.
+ever fall back to an earlier edition, not even after a restart. In the end all peers must know the
+newest edition, and each shard must have as many ready replicas as that edition demands.
 """
 
 import random
@@ -31,7 +31,7 @@ PUSHED = 15
 _CRASHES = 0.4
 """The probability that a peer crashes while it divides its shards."""
 _DEAD = 0.5, 40.0
-"""The shortest and the longest time until such a peer starts again, in seconds."""
+"""The shortest and the longest time until a crashed peer starts again, in seconds."""
 
 
 class Resharding:
@@ -105,7 +105,9 @@ class Resharding:
                 there = {*unpacked(said.ready, count).tolist()}
                 whole = directory.sets_of(said).ready.tolist()
                 if not there.issuperset(children(whole, rules.shards, count)):
-                    self._swarm.promises.broken(f"{machine.name} takes half a shard for a whole")
+                    self._swarm.promises.broken(
+                        f"{machine.name} counts a shard as served by a peer that serves half of it"
+                    )
 
     def _machines(self) -> list[Machine]:
         return [*self._swarm.storages, *self._swarm.computes]

@@ -55,12 +55,12 @@ def run(
     profile: str = "words",
     cut: int = 0,
 ) -> Outcome:
-    """Run one history; in a calm one, hostile peers are the only fault.
+    """Run one history; if it is `calm`, hostile peers are the only fault.
 
     With `newcomers`, some peers join and vanish; the newcomers of an odd seed stay until they have
     standing. With `reshard`, the founder raises the numbers of replicas and shards twice, and the
-    rows that clients accept are watched as in a history with hostile peers. With `cut`, some
-    columns are cut into so many parts.
+    rows that clients accept are watched as in a history with hostile peers. With `cut`, the largest
+    columns are cut into that many parts.
     """
     if hostile:
         swarm = cast.founded(seed, hostile, everything, profile, cut)

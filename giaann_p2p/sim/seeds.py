@@ -140,7 +140,7 @@ def _played_elsewhere(
 
 
 def _among_others(work: "partial[Played]", seed: int) -> Played:
-    """Run one history of a worker process; garbage collection spares its modules, and is rare."""
+    """Run one history in a worker process; garbage collection is rare there, and skips modules."""
     if not gc.get_freeze_count():
         gc.freeze()
         gc.set_threshold(_COLLECT_AFTER)

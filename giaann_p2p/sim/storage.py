@@ -41,11 +41,11 @@ QUICK_DISK = 0.005
 _DIVIDES_FOR = 4.0
 """The most seconds after which a peer learns that its store has divided the shards."""
 _AGAIN = 10.0
-"""The seconds after which a peer that cannot begin is started again."""
+"""The seconds after which a peer that could not start is started again."""
 _SPARE = 1 << 20
-"""The bytes of the disk that the store leaves free."""
+"""The most bytes of released deltas that the store caches."""
 _LEAST_LOG = 1 << 14
-"""The size of a log in bytes above which a snapshot replaces it; a real store waits longer."""
+"""The size of a log in bytes above which a snapshot replaces it; a real store lets it grow more."""
 
 
 class Kind(NamedTuple):
@@ -90,12 +90,12 @@ class Storage(Machine, Holder):
 
     @property
     def core(self) -> StoragePeer:
-        """The node's decisions now."""
+        """The decision-making part of the node, as it is now."""
         return self.node.core
 
     @property
     def answers(self) -> Answers:
-        """Answers by the node's present decisions, in addition to those that the node gives."""
+        """Answers to questions by the node's present state, without asking the node itself."""
         core = self.core
         if self._answers is None or self._answers[0] is not core:
             answers = Answers(
@@ -123,11 +123,11 @@ class Storage(Machine, Holder):
         super().deliver(sender, data, reply)
 
     def divides(self) -> None:
-        """Tell the world that this peer's store divides its shards as soon as its disk has time."""
+        """Notify the world that this peer's store is about to divide its shards."""
         self.later(0, lambda: self.world.on_division(self))
 
     def divided(self) -> None:
-        """Let some time pass until the decisions follow, as with a large store."""
+        """Delay the node's reaction to the division of its shards, as with a large store."""
         self.loop.lag = _DIVIDES_FOR * self.rng.random()
 
     def leave(self) -> None:
@@ -146,7 +146,8 @@ class Storage(Machine, Holder):
     ) -> None:
         """Kill the peer; its disk may lose unsynced data.
 
-        This may be in the middle of a write, or right after it, before the peer knows of it.
+        The crash may be in the middle of the next write, or right after that write, before the peer
+        knows of it.
         """
         if (in_the_middle or after_a_write) and (write := self.loop.next_work()):
             if in_the_middle:
@@ -195,9 +196,9 @@ class Storage(Machine, Holder):
         reply(answer)
 
     def _check(self, question: Message, doublings: int, answer: Message) -> None:
-        """Note an acknowledgement, or check the rows that are served against this peer's chunks.
+        """Record an acknowledgement, or check the rows that are served against this peer's chunks.
 
-        The answer counts shards as the question does.
+        The answer numbers shards by the same layout as the question.
         """
         if not isinstance(answer, Pushed | Rows):
             return

@@ -37,7 +37,7 @@ little later."""
 
 
 class Trainer(Visitor):
-    """The coordinator of one job; after a restart it remembers nothing."""
+    """A client that coordinates one job; after a restart, it remembers nothing."""
 
     def __init__(
         self, world: World, name: str, job: bytes, first: int, chunks: int, skew: float
@@ -60,7 +60,7 @@ class Trainer(Visitor):
         self.later(1.0, self.every_tick)
 
     def _begin_again(self, led: Mapping[Peer, BitMap] | None = None) -> None:
-        """Query the owners before leasing; at the end, with each peer's reported chunks."""
+        """Ask the owners for committed chunks; `led`: at the end, the chunks each peer reported."""
         self._led, self._looks = led or {}, _LOOKS if led is not None else 0
         self._schedule: Schedule | None = None
         self._coordinator: Coordinator | None = None

@@ -20,7 +20,7 @@ class SimTransport:
     ) -> None:
         self.me = me
         self.closed = False
-        """Whether the machine has crashed since, so that nothing is sent any more."""
+        """Whether the transport was closed or its machine has crashed: nothing more is sent."""
         self._network, self._loop, self._greeting = network, loop, greeting
         self._handler: Handler = _refuse
         self._tasks: set[asyncio.Task[None]] = set()
@@ -79,7 +79,7 @@ class SimTransport:
         self._handler = handler
 
     def guard(self, door: Door) -> None:
-        """Do nothing, because the network has no limits for strangers."""
+        """Do nothing, because the simulated network does not limit strangers."""
 
     def greeting_of(self, peer: Peer) -> bytes:
         """Return the token that a peer shows."""

@@ -1,4 +1,4 @@
-"""What all processes of a simulated swarm share: time, randomness, a network, rules and promises.
+"""The state shared by all simulated processes: time, randomness, a network, rules and promises.
 
 A process sees the others only as `Node`; the lists of processes by kind are in
 `giaann_p2p.sim.swarm`.
@@ -50,8 +50,8 @@ class Rules(msgspec.Struct, frozen=True):
     redundancy: int = 1
     profile: str = "words"
     cut: int = 0
-    """The number of parts of some columns; 0: none is cut. In odd seeds they are cut late, so that
-    a part of what was learned is in part 0 alone."""
+    """The number of parts of the largest columns; 0: none is cut. In odd seeds they are cut late:
+    every second chunk is learned without cuts, into part 0 alone."""
 
 
 class World:
@@ -80,7 +80,7 @@ class World:
             cuts=large_columns(rules.profile, rules.cut),
         )
         self.lessons = lessons_of(layout, rules.profile, late=bool(rules.cut and seed % 2))
-        """The lessons for the layout of the newest edition; other layouts have theirs, too."""
+        """The lessons for the layout of the newest edition; `of` returns them for other layouts."""
         self.founder = founder = Identity.from_seed(random.Random(f"{seed} founder").randbytes(32))
         self.manifest = Manifest.founded(
             founder,
@@ -119,21 +119,21 @@ class World:
 
     @property
     def columns(self) -> CutColumns:
-        """The cut columns, as readers have to know them."""
+        """The cut columns, as readers need to know them to join rows."""
         columns = self.editions.rules.columns
         return read_columns((cut_columns(()), columns)) if self.lessons.late else columns
 
     def run_until(self, end: float) -> None:
         """Run the swarm up to a virtual time; Ctrl-C takes effect between two steps of 5 s.
 
-        In the middle of an event, Ctrl-C would leave tasks of a node that nothing ends.
+        In the middle of an event, Ctrl-C would leave tasks of a node that are never cancelled.
         """
         while self.clock.now < end:
             with undisturbed():
                 self.clock.run_until(min(self.clock.now + _STEP, end))
 
     def close(self) -> None:
-        """Kill all machines, so that no task of a node is left; Ctrl-C waits for the end."""
+        """Kill all nodes, so that no task of theirs is left; Ctrl-C takes effect at the end."""
         with undisturbed():
             for node in self.nodes:
                 node.die()
@@ -163,7 +163,7 @@ class World:
             node.learn_revoked(data)
 
     def publish_edition(self, edition: Edition) -> None:
-        """Publish the founder's edition; at first only nodes without one of their own know it."""
+        """Publish the founder's edition; at first, only nodes that share `editions` know it."""
         self.signed_editions[edition.number] = edition.to_bytes()
         self.editions.learn(edition.to_bytes())
         self.promises.replicas = edition.replicas
@@ -171,12 +171,15 @@ class World:
         self.promises.count_as(self.lessons)
 
     def delta_checks(self, admission: Admission, rules: Callable[[], ManifestRules]) -> DeltaChecks:
-        """Return a peer's checks of deltas, by its admission and the rules that it knows."""
+        """Return a peer's checks of deltas, given its admission and the rules that it knows."""
         check = self._notaries.check(admission, rules)
         return DeltaChecks(self.lessons.spec, rules, check, admission)
 
     def view_of(self, me: Peer, editions: Editions | None = None) -> PeersView:
-        """Return a node's initial view of the others; `editions` are its own, if it has any."""
+        """Return a node's initial view of its peers.
+
+        `editions`: the node's own editions; by default, it shares those of the world.
+        """
         known = editions or self.editions
         standing = Standing(me, self.settings.standing, self.settings.founding)
         return PeersView(me, self.swarm_id, lambda: known.rules, self.admission, standing)
@@ -190,8 +193,8 @@ class World:
     def is_heard(self, node: Node) -> bool:
         """Return whether any machine answers a node's directory look-up.
 
-        There is a bootstrap peer that may know no other peer, and never fails: a node that is not
-        cut off from all others reaches it, or one of them.
+        A bootstrap peer is assumed that never fails, although it may know no other peer. So a node
+        gets an answer unless it is cut off from all other nodes.
         """
         if not (cut := self.network.cut):  # the common case
             return True

@@ -30,21 +30,21 @@ class Answer:
 
     @property
     def completion(self) -> str:
-        """The rest of the prompt's last word: ` civil war` after "the Spanish"."""
+        """The missing rest of the prompt's last word, such as ` civil war` after "the Spanish"."""
         return self._going_on.completion
 
     @property
     def unknown(self) -> list[str]:
-        """The neurons of the prompt that were never learned; see `Generation`."""
+        """The names of the prompt's neurons that were never learned; see `Generation`."""
         return self._going_on.unknown
 
     @property
     def stopped(self) -> str | None:
-        """The reason for the end: `limit` or `end` (see `Generation`); None until then."""
+        """Why the answer ended: `limit` or `end` (see `Generation`); None until it ends."""
         return self._going_on.stopped
 
     def all(self) -> Generation:
-        """Generate to the end; return the whole answer, with the tokens already iterated over."""
+        """Generate the rest; return the whole answer, including tokens that were iterated over."""
         for _ in self:
             pass
         stopped = self._going_on.stopped or "end"

@@ -51,7 +51,7 @@ from giaann_p2p.store.store import Store
 from giaann_p2p.store.whole_rows import whole_rows
 
 _LARGE = 8 << 20
-"""The size in bytes from which on a text is parsed in several processes, which start slowly."""
+"""The least size in bytes of a text that is parsed in several processes, which start slowly."""
 
 
 _SHARDS = 16
@@ -78,9 +78,9 @@ class Brain:
         readonly: bool = False,
         create: bool = True,
     ) -> Self:
-        """Open the brain in a directory; create one if there is none, as `Brain()` does.
+        """Open the brain in a directory; if there is none, create one as `Brain()` does.
 
-        NoStore if there is none and it is `readonly`, or `create` is false.
+        NoStore if there is no brain, and `readonly` is true or `create` is false.
         """
         brain, path = cls(spec, device), Path(directory)
         brain._directory = path if create and not readonly else existing(path)
@@ -205,7 +205,7 @@ class Brain:
     def generate_each(
         self, prompt: str, answers: int, *, max_tokens: int = 80, sampling: Sampling
     ) -> list[Generation]:
-        """Continue a prompt several times, drawn with consecutive seeds."""
+        """Return several answers to a prompt, sampled with consecutive seeds."""
         return [
             self.generate(prompt, max_tokens=max_tokens, sampling=one)
             for one in sampling.each(answers)
@@ -226,7 +226,7 @@ class Brain:
         """Measure top-1 accuracy on a text; see `Score`.
 
         `readout` is for the profile `subwords`: `mix` (the default), `lif-train` or `lif-test`.
-        `bits` measures the bits of the text, too, by the probabilities of `mix`; this takes longer.
+        `bits`: also count the bits that the text takes by the probabilities of `mix`; this is slow.
         """
         if feed not in set(Feed):
             raise UsageError(f"no feed is named {feed!r}; choose from {', '.join(Feed)}")
@@ -261,7 +261,7 @@ class Brain:
     ) -> Recalled:
         """Count the sentences of a text that the brain completes when given their first words.
 
-        In the profile `subwords` they are texts of three sentences.
+        In the profile `subwords`, texts of up to three sentences are counted instead.
         """
 
         def answer(halves: Halves) -> str:
@@ -302,7 +302,7 @@ class Brain:
     ) -> learning.Imported:
         """Add a database of GIAANNpy, the public reference; a known database is not added again.
 
-        `round_strengths`: round each strength that is no whole count, instead of refusing it.
+        `round_strengths`: round each strength that is not a whole count, instead of refusing it.
         """
         return self.add_database(
             reading.read(
@@ -326,7 +326,7 @@ class Brain:
         """Return counts of the brain's knowledge."""
         known, names = self._store.statistics(), self._store.names()
         columns, neurons = known.columns, known.rows
-        if self._is_cut(names):  # its parts are neither columns nor words
+        if self._is_cut(names):  # parts must not be counted as columns or words
             whole = self.knowledge
             rows, names = (whole.count > 0) | (whole.lengths > 0), whole.names
             shard = self._store.layout.shards_of(whole.concept, whole.feature)
@@ -345,7 +345,7 @@ class Brain:
         )
 
     def digest(self) -> str:
-        """Return 64 hex digits that are equal exactly for equal knowledge, whatever its history."""
+        """Return 64 hex digits: equal for equal knowledge, in any order of learning, else not."""
         return readable(self._store.digest())
 
     def compact(self) -> tuple[int, int]:
@@ -360,7 +360,7 @@ class Brain:
         return fsck(DiskFiles(existing(Path(directory))))
 
     def _is_cut(self, names: Names) -> bool:
-        """Whether any column of a brain with these words is cut into parts."""
+        """Return whether any column of the brain, which has these names, is cut into parts."""
         return bool(columns_in(names.values(), self._store.layout.cuts or ()))
 
     def _file_bytes(self) -> int:

@@ -32,7 +32,7 @@ class Corpus:
         self._file = file
         self._blocks: list[bytes] = []  # the digest of each block
         self.guess = Guess()
-        """A running guess whether the text is in Latin-1."""
+        """A running guess at whether the text is in Latin-1 instead of UTF-8."""
         whole = hashlib.blake2b(digest_size=16)
         for block in iter(lambda: file.read(BLOCK), b""):
             whole.update(block)
@@ -67,7 +67,7 @@ class Corpus:
 
 @contextmanager
 def opened(source: Source) -> Iterator[Corpus]:
-    """Open a text; TextError, with its name, if that fails."""
+    """Open a text; TextError, with the name of the text, if that fails."""
     check_kind(source)
     if isinstance(source, str) and _names_a_file(source):
         raise TextError(
@@ -82,7 +82,7 @@ def opened(source: Source) -> Iterator[Corpus]:
 
 
 def _names_a_file(text: str) -> bool:
-    """Return whether a text is a file's name: a likely mistake, as one word teaches nothing."""
+    """Return whether a text is a file's name, which is probably a mistake for the file itself."""
     return 0 < len(text) < 256 and not any(map(str.isspace, text)) and Path(text).is_file()
 
 

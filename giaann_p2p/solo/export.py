@@ -20,7 +20,7 @@ TSV_HEADER = "\t".join(
 
 
 def tsv_line(connection: Connection) -> str:
-    """Return the connection with tab-separated fields, escaped so that no text breaks the table."""
+    """Return the connection's tab-separated fields; tabs and line breaks in texts are escaped."""
     return "\t".join(
         (
             connection.source_concept.translate(_ESCAPES),

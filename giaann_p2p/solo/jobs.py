@@ -1,4 +1,4 @@
-"""The jobs of a brain: a note in the store for each text, beside the set of applied chunks."""
+"""The jobs of a brain: for each text, a note in the store and a set of applied chunks."""
 
 import hashlib
 from collections.abc import Iterator
@@ -21,12 +21,12 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     epoch: int = 1
-    """The ordinal of this learning of the text, from 1."""
+    """1 if the text is learned for the first time, 2 for the second time, and so on."""
     chunks: int = 0
     """The number of chunks that were learned."""
     complete: bool = False
     foreign: bool = False
-    """Whether a swarm learned it; the number of the text's chunks is then unknown here."""
+    """Whether a swarm learned the text; how many chunks it has in total is then unknown here."""
 
 
 class _Note(msgspec.Struct, frozen=True, array_like=True):
@@ -37,9 +37,9 @@ class _Note(msgspec.Struct, frozen=True, array_like=True):
 
 
 def job_id(corpus: Corpus, epoch: int, spec: ModelSpec, sentences: int) -> bytes:
-    """Return the id of the job of learning a text for the n-th time, in chunks of this size.
+    """Return the id of the job that learns a text in the given epoch, in chunks of this size.
 
-    It does not depend on the name of the text, and is the same for a brain and for a swarm.
+    The id does not depend on the name of the text, and is the same for a brain and for a swarm.
     """
     parts = f"giaann job\0{corpus.digest}\0{epoch}\0{sentences}\0{spec.digest}"
     return hashlib.blake2b(parts.encode(), digest_size=JOB_BYTES).digest()
@@ -51,14 +51,14 @@ def again(job: bytes) -> bytes:
 
 
 class Progress:
-    """The progress of a job. Each chunk is applied to all shards, so any shard has the full set."""
+    """The progress of a job. Each chunk is applied to all shards, so all have the same set."""
 
     def __init__(self, store: Store, job: bytes, name: str, epoch: int = 1) -> None:
         self._store, self._id = store, job
         self._key = _PREFIX + job.hex()
         self._name, self._epoch = name, epoch
         self.known = store.applied(int(store.shards[0]), self._id)
-        """The chunks that were learned before."""
+        """The chunks that were learned before this object was made."""
         noted = store.notes.get(self._key)
         self.complete = noted is not None and _note_of(noted).complete
         self._noted = noted is not None
@@ -84,14 +84,14 @@ class Progress:
 
 
 def note_foreign(store: Store, job: bytes, name: str) -> None:
-    """Note the name of a job that was learned elsewhere, unless it has a name here."""
+    """Save the name of a job that a swarm learned, unless the store already has a note of it."""
     key = _PREFIX + job.hex()
     if key not in store.notes:
         store.note(key, msgspec.msgpack.encode(_Note(name, 1, complete=False, foreign=True)))
 
 
 def jobs(store: Store) -> Iterator[Job]:
-    """Iterate over the jobs; one that is incomplete and has no chunk is left out."""
+    """Iterate over the jobs of a store; incomplete jobs without any chunk are left out."""
     for key, value in store.notes.items():
         if not key.startswith(_PREFIX):
             continue
@@ -111,4 +111,4 @@ def _note_of(value: bytes) -> _Note:
     try:
         return msgspec.msgpack.decode(value, type=_Note)
     except msgspec.MsgspecError as error:
-        raise DamagedError(f"a note in the store is not that of a brain: {error}") from None
+        raise DamagedError(f"a brain's note in the store cannot be decoded: {error}") from None

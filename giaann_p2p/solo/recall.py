@@ -1,7 +1,7 @@
 """Measures recall: the brain is prompted with only the first words of each text that it learned.
 
-It recalls a text if its answer is the rest, to the last word. The profile determines what a text
-is: a sentence, or several.
+The brain recalls a text if its answer is the exact rest of the text. The profile determines what a
+text is: one sentence, or several.
 """
 
 from collections.abc import Callable, Iterable
@@ -16,16 +16,16 @@ class Recalled:
     """The number of recalled texts, and the texts that were missed."""
 
     sentences: int = 0
-    """The number of texts that were to be recalled."""
+    """The number of texts that the brain was prompted to complete."""
     recalled: int = 0
     too_short: int = 0
-    """The number of texts with nothing after the words of the prompt; they do not count."""
+    """The number of texts with nothing after the words of the prompt; `sentences` excludes them."""
     skipped: int = 0
-    """The number of texts that learning skips, too; they do not count."""
+    """The number of texts that learning skips, too; `sentences` excludes them."""
     missed: list[tuple[str, str, str]] = field(default_factory=list)
     """For each text not recalled: the prompt, the rest, and the answer."""
     unit: str = "sentences"
-    """What the texts are, in the plural."""
+    """A plural noun for the texts, as the profile counts them."""
 
     @property
     def share(self) -> float:
@@ -40,7 +40,10 @@ def recall(
     result: Recalled,
     progress: Callable[[Recalled], None] = lambda _: None,
 ) -> None:
-    """Prompt with the first words of each text that can be learned; add the counts to `result`."""
+    """Prompt with the first words of each text that can be learned; add the counts to `result`.
+
+    `halves` splits a text into prompt and rest, or returns None if learning skips the text.
+    """
     for text in texts:
         found = halves(text)
         if found is None:

@@ -1,25 +1,25 @@
-"""The rows of a store, of which those read last stay in memory."""
+"""Reads rows from a store, and keeps the most recently read rows in memory."""
 
 from threading import Lock
 
 from giaann_p2p.model.rows import Answer, Neuron, Question, Row, Rows
 
 _MOST = 1 << 22
-"""The most connections of the rows that stay: some 120 MB."""
+"""The most connections of all rows kept in memory; they take some 120 MB."""
 _ROW = 16
-"""A row counts as so many connections, besides its own."""
+"""The number of connections that each row counts as, in addition to its own connections."""
 
 
 class RecentRows:
-    """Reads rows, and keeps those read last.
+    """Reads rows, and keeps references to the rows read last, so that reading them again is fast.
 
-    A store assembles a row anew unless somebody still has it (see `store.memory.shard`), and a
-    frequent word has a long row. Any thread may read.
+    A store returns the same object for a row that is still in use (see `store.memory.shard`), and
+    otherwise assembles it anew; a frequent word has a long row. Any thread may read.
     """
 
     def __init__(self, rows: Rows, most: int = _MOST) -> None:
         self._rows, self._most = rows, most
-        self._kept: dict[Neuron, Row] = {}  # the one read last is the last
+        self._kept: dict[Neuron, Row] = {}  # in order of reading: the latest is the last
         self._connections = 0
         self._lock = Lock()
 

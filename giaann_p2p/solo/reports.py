@@ -1,4 +1,4 @@
-"""The results of a brain's work, as plain values: for people and, as JSON, for machines."""
+"""The results of a brain's work, as plain values that are printed as text or as JSON."""
 
 from dataclasses import dataclass, field
 
@@ -25,7 +25,7 @@ class Trained:
     seconds: float = 0.0
     interrupted: bool = False
     unit: str = "sentences"
-    """What `sentences` counts: sentences, or texts of several."""
+    """What `sentences` counts: single sentences, or texts of several sentences."""
 
     @property
     def known(self) -> bool:

@@ -1,4 +1,4 @@
-"""Learns a part of a text, to see how it is spread over columns."""
+"""Learns a sample of a text, to see how the text's connections are spread over columns."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -16,10 +16,10 @@ MOST_CHUNKS = 256
 
 
 def sampled(path: Path, spec: ModelSpec, progress: Callable[[int], None] = lambda _: None) -> Delta:
-    """Return what some chunks of a text add, at equal distances; TextError if that is nothing.
+    """Return the summed delta of chunks at equal distances; TextError if it has no connections.
 
-    The beginning alone would decide badly, because a text does not keep to its first subjects.
-    `progress` is called with the number of chunks that were learned.
+    The beginning of a text is not a good sample, because its subjects may change later. `progress`
+    is called with the number of chunks that were learned.
     """
     profile, found = profile_of(spec), list[Delta]()
     profile.warm_up()
@@ -35,7 +35,10 @@ def sampled(path: Path, spec: ModelSpec, progress: Callable[[int], None] = lambd
 
 
 def _some(of: Iterator[list[Sentence]], corpus: Corpus) -> Iterator[list[Sentence]]:
-    """Yield chunks as the share of the text that was read grows, in step with it."""
+    """Yield up to `MOST_CHUNKS` of a text's chunks, evenly spread over the text.
+
+    A chunk is yielded if fewer chunks were yielded than the share of the text read so far demands.
+    """
     taken = 0
     for chunk in of:
         if taken < corpus.share * MOST_CHUNKS:

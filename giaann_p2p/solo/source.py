@@ -18,13 +18,13 @@ _START = 1 << 16
 
 
 def check(source: Path) -> None:
-    """Raise TextError for a file that cannot be learned; called before any other work."""
+    """Raise TextError for a file that cannot be learned; commands call this before other work."""
     if str(source) != "-":
         with translated(source):
             source.stat()
             if source.is_dir():
                 raise IsADirectoryError
-            if not os.access(source, os.R_OK):  # it is not opened: a pipe's writer would notice
+            if not os.access(source, os.R_OK):  # without opening it, which a pipe's writer notices
                 raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
             if source.is_file():
                 _check_start(source)
@@ -32,7 +32,7 @@ def check(source: Path) -> None:
 
 @contextmanager
 def translated(source: Source) -> Iterator[str]:
-    """Turn errors of a file into TextError with its name; yields the name."""
+    """Turn an OSError in the block into a TextError that names the source; yield that name."""
     name = _name(source) if isinstance(source, Path) else "text"
     try:
         yield name

@@ -43,7 +43,7 @@ each number."""
 
 _NO_PARTS, _ALL_PARTS = bytes(PARTS * PART_BYTES), frozenset(range(PARTS))
 _MOST_COMPARED = 12
-"""The most comparisons that a set remembers: three kinds with the sets of a few other replicas."""
+"""The most comparisons that a set caches: three kinds, with the sets of a few other replicas."""
 
 _Found = TypeVar("_Found")
 _Pairs = list[tuple[bytes, bytes]]
@@ -168,7 +168,7 @@ class Applied:
         return Applied({job: self._sets[job]} if job in self._sets else None)
 
     def with_parts(self, parts: Collection[int], others: "Applied") -> "Applied":
-        """Return this set with other jobs in some of its parts; it shares all other jobs."""
+        """Return this set with its jobs in some parts replaced by the jobs of `others`."""
         kept = {job: chunks for job, chunks in self._sets.items() if job[0] not in parts}
         return Applied({**kept, **others._sets})
 
@@ -203,7 +203,7 @@ class Applied:
         return found
 
     def _is_within(self, other: "Applied") -> bool:
-        # Sets that have grown from each other share the chunks of most jobs.
+        # Sets that have grown from each other share the bitmaps of most jobs.
         theirs = ((chunks, other._sets.get(job, _NONE)) for job, chunks in self._sets.items())
         return all(a is b or a <= b for a, b in theirs)
 
@@ -221,7 +221,7 @@ class Applied:
     def union(
         cls, parts: Iterable[Mapping[bytes, BitMap]], jobs: Iterable[bytes] | None = None
     ) -> "Applied":
-        """Return the union of several maps, of all jobs or of some."""
+        """Return the union of several maps from job to chunks, for all jobs or only for `jobs`."""
         found: dict[bytes, BitMap] = {}
         for part in parts:
             for job in part if jobs is None else jobs:

@@ -1,4 +1,4 @@
-"""The archive of a store's single deltas, which owners copy from each other until all have them.
+"""The archive of a store's single deltas; owners copy deltas from each other until all have them.
 
 A store on a disk already has each delta in its log, in the record that brought it. So the archive
 is an index: for each record, it has the record's place and the shards that it is kept for. A store
@@ -105,7 +105,7 @@ class Archive:
         jobs, chunks = list(jobs), [group.chunks for group in groups]
         bears = np.array([among(shards, group.shards) for group in groups], np.bool_)
         columns = bears.reshape(len(groups), len(shards)).T
-        kinds = {column.tobytes(): column for column in columns}  # most shards are of one kind
+        kinds = {column.tobytes(): column for column in columns}  # most shards share their groups
         found = [Applied.union(compress(chunks, kind), jobs) for kind in kinds.values()]
         return reduce(and_, found) if found else Applied()
 

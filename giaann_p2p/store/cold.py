@@ -7,8 +7,8 @@ whole or absent. Listing the copies reads the first record of each file, never t
 
 If a shard is divided, its copy serves each part, until all parts have newer copies or are
 forgotten. The name of a file states how often the layout had been doubled when it was written:
-after one doubling, it is `cold-00012-1`. The copy of a part that was forgotten alone may reappear
-when the store is opened again.
+after one doubling, it is `cold-00012-1`. If only some of the parts are forgotten, their copies may
+reappear when the store is opened again.
 
 A copy never changes. To renew one, the store adopts its content, catches up with the shard's
 owners, and writes a new copy.
@@ -110,15 +110,15 @@ class ColdRoom:
         return sum(copy.nbytes for copy in self.copies.values())
 
     def double(self, layout: Layout) -> None:
-        """Let each copy serve all parts into which a layout divides its shard."""
+        """Let each copy serve all parts into which the new layout divides its shard."""
         before, self._layout = self._layout, layout
         self._are_now(_parts_of(self.copies.values(), before, layout))
 
     def put(self, held: Content, since: float, layout: Layout) -> None:
         """Write a cold copy of one shard durably; it replaces an older copy of the shard.
 
-        `since`: the time at which the shard left memory, in seconds since 1970. `layout`: the one
-        to which the shard belongs.
+        `since`: the time at which the shard left memory, in seconds since 1970. `layout`: the
+        layout by which the shard is numbered.
         """
         files = self._disk()
         (shard,) = held.shards.tolist()
@@ -217,7 +217,7 @@ class ColdRoom:
         return found
 
     def _names(self) -> list[str]:
-        """Return the names of all copies' files, those of the latest layouts last."""
+        """Return the names of all copies' files, sorted by layout: those of the latest are last."""
         names = [n for n in self._files.names() if _NAME.fullmatch(n)] if self._files else []
         return sorted(names, key=lambda name: _number_of(name)[::-1])
 

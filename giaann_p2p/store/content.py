@@ -1,4 +1,4 @@
-"""The content of some shards: their rows, and for each shard the set of chunks it is the sum of."""
+"""The content of some shards: their rows, and for each shard the chunks that add up to its rows."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from giaann_p2p.store.layout import Layout, Shards
 
 @dataclass(frozen=True, eq=False)
 class Content:
-    """The rows of some shards, and for each shard the set of chunks that it is the sum of.
+    """The rows of some shards, and for each shard the set of chunks that add up to its rows.
 
     Invariant: `applied[i]` is the set of chunks of `shards[i]`.
     """

@@ -1,4 +1,4 @@
-"""Which columns to cut: as somebody names them, or as a sample of the text shows."""
+"""Chooses the columns to cut: a user names them, or they are large in a sample of the text."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -16,27 +16,27 @@ from giaann_p2p.store.cuts import MOST_ALL, MOST_CUT, MOST_PARTS, Cut, can_be_cu
 from giaann_p2p.store.layout import Layout
 
 _MOST_OF_SHARD = 1 / 8
-"""The largest part of a column, as a share of a shard's mean. Then shards of many parts differ by
-little, although where each part lies is chance."""
+"""The largest part of a column, as a share of the mean shard. Parts are spread over the shards at
+random; if all are so small, the shards differ by little."""
 _COARSER = 2**0.5
-"""By how much larger parts may be, each time that there are too many."""
+"""The factor by which the largest part is raised, each time that there are too many parts."""
 _DIGITS = 9
-"""A number of so many digits is no number of parts."""
+"""A number with this many digits is too large to be a number of parts."""
 
 
 class Spread(NamedTuple):
-    """How evenly the connections of a text lie in shards."""
+    """How evenly the connections of a text are spread over the shards."""
 
     largest: float
     """The largest shard, as a multiple of the mean."""
     parts: int
-    """The parts of all columns that are cut."""
+    """The total number of parts of all columns that are cut."""
 
 
 def named_cuts(text: str) -> tuple[Cut, ...]:
-    """Return the cuts of nouns that a text names, such as "day=16,sea=4".
+    """Return the cuts of nouns that are listed in a text such as "day=16,sea=4".
 
-    UsageError if it is wrong.
+    UsageError if the text is malformed, or if a cut is invalid.
     """
     found = []
     for one in text.split(",") if text else ():
@@ -50,14 +50,14 @@ def named_cuts(text: str) -> tuple[Cut, ...]:
 
 
 def check_choice(cut: str, cut_like: str) -> None:
-    """Raise UsageError if columns are both named and to be chosen by a text, or named wrongly."""
+    """Raise UsageError if both options are given, or if `cut` is not a valid list of cuts."""
     if cut and cut_like:
         raise UsageError("give --cut to name the columns, or --cut-like for a text, not both")
     named_cuts(cut)
 
 
 def of_nouns(cuts: Sequence[Cut], spec: ModelSpec) -> tuple[Cut, ...]:
-    """Return cuts of the columns of some nouns, by the names that columns have in a model."""
+    """Translate cuts of nouns into cuts of the columns that a model has for these nouns."""
     names = traits_of(spec.profile).column_names
     named = [
         Cut(name, cut.parts)
@@ -68,9 +68,9 @@ def of_nouns(cuts: Sequence[Cut], spec: ModelSpec) -> tuple[Cut, ...]:
 
 
 def cuts_for(sample: Delta, layout: Layout, before: Sequence[Cut] = ()) -> tuple[Cut, ...]:
-    """Return the columns to cut so that no part is large beside a shard, judging by a sample.
+    """Return the columns to cut so that, in a sample, each part is small compared with a shard.
 
-    `before`: the cuts in force; a column is only cut into more parts. If that would be too many
+    `before`: the cuts in force; a column is only cut into more parts. If there would be too many
     columns or parts, all are cut more coarsely, because a large column that is left whole does more
     harm than parts that are all somewhat larger.
     """
@@ -90,7 +90,7 @@ def cuts_for(sample: Delta, layout: Layout, before: Sequence[Cut] = ()) -> tuple
 
 
 def spread(sample: Delta, layout: Layout, cuts: Sequence[Cut]) -> Spread:
-    """Return how evenly a sample's connections lie in shards, with these columns cut."""
+    """Return how evenly a sample's connections are spread over shards if these columns are cut."""
     columns = cut_columns(tuple(cuts))
     delta = columns.cut(sample)
     homes = layout.shards_of(delta.concept, delta.feature)
@@ -99,7 +99,10 @@ def spread(sample: Delta, layout: Layout, cuts: Sequence[Cut]) -> Spread:
 
 
 def _blocks(sample: Delta, layout: Layout) -> tuple[Ids, Ints]:
-    """Return the concepts, and the connections of the largest block of each one's column."""
+    """Return concepts, and for each the number of connections in the largest block of its column.
+
+    Concepts without connections are left out, and so are those whose columns cannot be cut.
+    """
     concept, at = np.unique(sample.concept, return_inverse=True)
     block = layout.block_of(sample.feature).astype(np.int64)
     held = np.bincount(at * layout.blocks + block, sample.lengths, len(concept) * layout.blocks)

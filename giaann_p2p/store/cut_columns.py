@@ -1,18 +1,18 @@
-"""Cut columns: the largest columns, cut by target into several columns that lie in other shards.
+"""Cut columns: the largest columns, cut by target into several columns in various shards.
 
 Neither shards nor blocks divide a single row, but a frequent word's row grows with the model: it
 has half a percent of all connections, whatever the number of shards. So a layout may cut columns,
-each into 2^k parts. A connection is in the part that a hash of its target says. Part 0 is the
-column itself, and all occurrences count there. Each other part is a column of its own, named after
-the word and its number, with `MARK` in between, as no word is named. So shards, stores, peers
-and votes treat a part as they treat any column; only who learns a chunk cuts its delta, and only
-who predicts joins rows again.
+each into 2^k parts. A hash of a connection's target determines its part. Part 0 is the column
+itself, and all occurrences count there. Each other part is a column of its own; its name is the
+word, `MARK` and the number of the part, and no word has such a name. So shards, stores, peers and
+votes treat a part as any other column. Only the peer that learns a chunk cuts its delta, and only
+the reader that makes a prediction joins the rows again.
 
 Cutting changes neither the rows that are read nor the answers.
 
 A column may be cut into more parts later. Parts are divided as shards are: part j of 2^k becomes
-the parts j and j + 2^k, by one more bit of the same hash. But nothing is moved: what was learned
-before stays in the part where it is, and a row is the sum of its parts.
+the parts j and j + 2^k, by one more bit of the same hash. But no connection is moved: one that was
+learned earlier stays in its part, and a row is the sum of its parts.
 """
 
 from collections import Counter
@@ -33,10 +33,10 @@ from giaann_p2p.store.row_parts import cut_apart, joined, part_of_target
 
 
 class CutColumns:
-    """The columns that are cut by target; false if there are none."""
+    """The columns that are cut by target; in a condition, it is false if there are none."""
 
     def __init__(self, cuts: Sequence[Cut], recut: Collection[str] = ()) -> None:
-        """`recut`: the words of columns that had fewer parts when some of it was learned."""
+        """`recut`: the words of columns that had fewer parts when some chunks were learned."""
         self.cuts = tuple(cuts)
         by_id = sorted((word_id(cut.word), cut) for cut in cuts)
         self._concept = np.array([concept for concept, _ in by_id], np.uint64)
@@ -60,7 +60,7 @@ class CutColumns:
         return self is other or (self.cuts, self._recut) == (other.cuts, other._recut)
 
     def __hash__(self) -> int:
-        return self._hash  # of thousands of words, and asked for with each question
+        return self._hash  # computed once: it covers thousands of words, and each read needs it
 
     def __repr__(self) -> str:
         return f"<CutColumns: {len(self)} with {len(self._ids):,} parts>"
@@ -84,7 +84,7 @@ class CutColumns:
 
     @property
     def most(self) -> int:
-        """The most parts of a column; 1 if none is cut."""
+        """The largest number of parts of any column; 1 if none is cut."""
         return max(self._sizes, default=1)
 
     def parts_of(self, neuron: Neuron) -> int:
@@ -101,18 +101,19 @@ class CutColumns:
         return [Neuron(concept, neuron.feature) for concept in ids.tolist()]
 
     def asked(self, neurons: Iterable[Neuron]) -> list[Neuron]:
-        """Return the neurons to ask for, to know the rows of some neurons."""
+        """Return the neurons whose rows a reader must request: all parts of the given neurons."""
         return [part for neuron in neurons for part in self.parts(neuron)]
 
     def joined(self, neurons: Iterable[Neuron], rows: Answer) -> Answer:
-        """Return the rows of some neurons; `rows` are those of the neurons to ask for."""
+        """Return the rows of some neurons; `rows` are those of `asked(neurons)`, in order."""
         left = iter(rows)
         return [self._row(neuron, left) for neuron in neurons]
 
     def known(self, rows: Mapping[Neuron, Row], least: int = 0) -> dict[Neuron, Row]:
-        """Return the rows of parts that some rows consist of, as far as that can be told.
+        """Cut known rows into the rows of their parts, so that each part can be compared alone.
 
-        `least`: the least connections of a part to be returned; making others would be in vain.
+        Left out are rows of columns that were cut again later, because it is unknown which part has
+        which connection, and parts with fewer than `least` connections.
         """
         found = dict[Neuron, Row]()
         for neuron, row in rows.items():
@@ -129,7 +130,7 @@ class CutColumns:
         return joined([*islice(rows, self._sizes[at])], neuron.concept in self._recut)
 
     def _cut_apart(self, row: Row, least: int) -> Iterator[Row]:
-        """Cut a row into one for each part that has at least so many connections."""
+        """Yield the row of each part of a whole row that has at least `least` connections."""
         at = self._at[row.neuron.concept]
         for number, part in cut_apart(row, self._sizes[at], least):
             numbered = self._first[at] + number
@@ -139,23 +140,27 @@ class CutColumns:
 
 @lru_cache(maxsize=16)
 def cut_columns(cuts: tuple[Cut, ...]) -> CutColumns:
-    """Return the columns that some cuts name."""
+    """Return the cut columns that a list of cuts describes."""
     return CutColumns(cuts)
 
 
 @lru_cache(maxsize=16)
 def read_columns(by_time: tuple[CutColumns, ...]) -> CutColumns:
-    """Return the columns to read where some were in force one after the other."""
+    """Return the cut columns for reading rows that were learned under successive lists of cuts.
+
+    `by_time`: the cut columns that were in force one after the other, the present ones last.
+    """
     last = {*by_time[-1].cuts}
     recut = {cut.word for one in by_time for cut in last.difference(one.cuts)}
     return CutColumns(by_time[-1].cuts, recut) if recut else by_time[-1]
 
 
 def columns_in(names: Iterable[str], cuts: Sequence[Cut] = ()) -> CutColumns:
-    """Return the cut columns of a store with these words, which cuts new chunks as `cuts` say.
+    """Return the cut columns of a store, by the names that it has and the cuts of its layout.
 
-    Columns that came from elsewhere may have more parts. Names of parts may be forged, so the
-    number of all parts is bounded; beyond it, only the columns with the most names count as cut.
+    Columns that came from another store may have more parts than in `cuts`. Names of parts may be
+    forged, so the number of all parts is bounded; beyond it, only the columns with the most names
+    count as cut.
     """
     most, recut = {cut.word: cut.parts for cut in cuts}, set[str]()
     met, last = Counter[str](), dict[str, int]()
@@ -183,7 +188,7 @@ def whole(delta: Delta) -> Delta:
     home = np.array([word_id(word) for word in parts.values()], np.uint64)
     held = np.flatnonzero(is_part[delta.source])
     stays = ~is_part
-    stays[delta.target] = True  # only a liar's connections lead to a part
+    stays[delta.target] = True  # only a lying peer's connections have a part as target
     gone = parts.keys() - {*delta.concept[stays].tolist()}
     names = {word: text for word, text in delta.names.items() if word not in gone}
     names |= {word_id(word): word for word in parts.values()}
@@ -191,7 +196,7 @@ def whole(delta: Delta) -> Delta:
 
 
 def _found(some: Ids, others: Ids) -> tuple[Ints, npt.NDArray[np.bool_]]:
-    """Return for each value its position in `others`, which ascend, and whether it is there."""
+    """Return, for each value, its position in `others`, which must ascend, and if it is there."""
     at = np.minimum(np.searchsorted(others, some), len(others) - 1)
     return at, others[at] == some
 
@@ -201,8 +206,8 @@ def _rehomed(
 ) -> Delta:
     """Move some connections to the same features of other columns.
 
-    `home` is the concept of the new source of each connection in `held`. Only the neurons in `kept`
-    stay, and those that are new; the others must have no other connections.
+    `home` is the concept of the new source of each connection in `held`. The result has the neurons
+    in `kept` and the new sources; the other neurons must have no further connections.
     """
     concept, feature, slot = unique_neurons(
         np.concatenate([delta.concept[kept], home]),

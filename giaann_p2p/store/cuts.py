@@ -9,10 +9,10 @@ import msgspec
 from giaann_p2p.errors import SpecError
 
 MARK = "\x1f"
-"""Separates a word and the number of a part. It is white space, so only words that are nothing but
-white space contain it."""
+"""Separates a word and the number of a part in the name of a part. It is white space, so a word
+contains it only if the word is nothing but white space."""
 MOST_PARTS = 1 << 10
-"""The most parts of a column. A row is read with as many requests, most of them in parallel."""
+"""The most parts of a column. Reading a row takes one request per part, mostly in parallel."""
 MOST_CUT = 1 << 11
 """The most columns that a layout cuts."""
 MOST_ALL = 1 << 16
@@ -26,13 +26,13 @@ class Cut(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=Tr
     """A column that is cut by target."""
 
     word: str
-    """The column's name: a noun, or of subwords its first token or a reserved concept."""
+    """The column's name: a noun; in the profile `subwords`, a first token or a reserved concept."""
     parts: int
     """The number of parts, a power of two."""
 
 
 def checked(cuts: Sequence[Cut]) -> tuple[Cut, ...]:
-    """Return cuts in the order of their words; SpecError says what is wrong with them."""
+    """Return cuts in the order of their words; SpecError if they are invalid."""
     ordered = tuple(sorted(cuts))
     if len(ordered) > MOST_CUT:
         raise SpecError(f"at most {MOST_CUT:,} columns can be cut, not {len(ordered):,}")
@@ -58,7 +58,7 @@ def can_be_cut(word: str) -> bool:
 
 
 def together(cuts: Iterable[Sequence[Cut]]) -> tuple[Cut, ...]:
-    """Return the cuts with the most parts of each column, of several lists of cuts."""
+    """Merge several lists of cuts; each column gets the largest of its numbers of parts."""
     most = dict[str, int]()
     for cut in chain.from_iterable(cuts):
         most[cut.word] = max(cut.parts, most.get(cut.word, 0))
@@ -73,9 +73,9 @@ class Part(NamedTuple):
 
 
 def part_of(name: str) -> Part | None:
-    """Return the part of a cut column that has this name; None if it is no part's name.
+    """Return the part of a cut column that has this name; None if no part has it.
 
-    Names come from others. Only those that `names_of` returns are names of parts.
+    Names come from other peers, so only a name that `names_of` could return is that of a part.
     """
     word, mark, number = name.partition(MARK)
     if not (word and mark and number.isascii() and number.isdecimal()) or number[0] == "0":

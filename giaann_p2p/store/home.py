@@ -39,7 +39,7 @@ class StoreParameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
 
 
 def exists(files: Files) -> bool:
-    """Return whether the files are a store; StoreError if only the description file is missing."""
+    """Return whether a directory has a store; StoreError if only its description is missing."""
     try:
         names = files.names()
     except FileNotFoundError:

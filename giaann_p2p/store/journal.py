@@ -59,8 +59,8 @@ class Journal:
     def check(self) -> None:
         """Raise UsageError if writes are refused; each write calls this once it holds the lock.
 
-        No context manager of this class takes the lock and checks at once: if Ctrl-C came after it
-        took the lock and before the caller's block began, nothing would ever release the lock.
+        This class has no context manager that takes the lock and then checks: if Ctrl-C came after
+        it took the lock, but before the caller's block began, the lock would never be released.
         """
         if self._sealed:
             raise UsageError(self._sealed)
@@ -109,7 +109,7 @@ class Journal:
                 self.check()
                 number = log.roll()
                 self._state.archive.move(log.moves())
-                # Notes and shards as they are when the new log file starts.
+                # Copied now, so that they are those at the start of the new log file.
                 notes, shards = dict(self._state.notes), self._state.shards
             records = self._records(notes, shards)
             self._snapshot_size = snapshot.write(files, self._disk.identity, number, records)
@@ -133,7 +133,7 @@ class Journal:
             yield Kind.NOTE, note_record(key, value)
         for part in self._state.parts(shards):
             with self.lock:
-                self.check()  # memory must not be written down once the journal is sealed
+                self.check()  # once the journal is sealed, memory may lag behind the log
                 captured = self._state.capture(part)
             yield Kind.CONTENT, content_record(self._state.content(captured))
 

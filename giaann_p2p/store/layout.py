@@ -7,8 +7,8 @@ of the swarm's manifest. Only the number of shards may grow, by doubling: then o
 same hash divides each shard s of N into the shards s and s + N. So the layouts of a swarm are
 nested, and each peer can divide the shards that it holds by itself.
 
-Each chunk is sent to the owners of all shards, so its cost besides its rows grows with the number
-of peers, not with its sentences. Large swarms use large chunks.
+Each chunk is sent to the owners of all shards. Apart from the chunk's rows, this costs more with
+every peer, but not with every sentence, so large swarms use large chunks.
 """
 
 from functools import lru_cache
@@ -40,13 +40,13 @@ class Layout(
     shards: int = 256
     blocks: int = 1
     sentences: int | msgspec.UnsetType = msgspec.UNSET
-    """The number of sentences in a chunk. Unset for the usual number, so that the encoding is that
-    of releases that had no other."""
+    """The number of sentences in a chunk. Unset for the default number, so that the encoding is the
+    same as in releases that knew no other number."""
     founded: int | msgspec.UnsetType = msgspec.UNSET
     """The number of shards in the swarm's manifest; unset until it is doubled."""
     cuts: tuple[Cut, ...] | msgspec.UnsetType = msgspec.UNSET
-    """The columns that are cut by target, in the order of their words. Unset if there are none, as
-    in releases that knew no such columns."""
+    """The columns that are cut by target, in the order of their words. Unset if there are none, so
+    that the encoding is the same as in releases without cut columns."""
 
     def __post_init__(self) -> None:
         if not CHUNK <= self.chunk <= MOST_CHUNK:
@@ -84,7 +84,7 @@ class Layout(
 
     @property
     def doublings(self) -> int:
-        """How often the number of shards was doubled since the manifest."""
+        """How often the number of shards was doubled since the manifest was signed."""
         return (self.shards // self.founding).bit_length() - 1
 
     @property
@@ -112,7 +112,8 @@ class Layout(
     def cover(self, shards: Shards, other: "Layout") -> Shards:
         """Return the shards of another layout that share rows with some shards of this one.
 
-        Both ascend. Without a doubling between the layouts, these are the same shards.
+        The given shards must ascend, and so do the returned ones. They are the same shards if both
+        layouts have the same number of shards.
         """
         if other.shards == self.shards:
             return shards
@@ -121,7 +122,7 @@ class Layout(
         return divided(shards, self.shards, other.shards)
 
     def block_of(self, feature: Ids) -> Ids:
-        """Return the block of its column in which each feature's row is."""
+        """Return, for the row of each feature, the block of its column that holds it."""
         return mixed(feature) & np.uint64(self.blocks - 1)
 
     def shards_of(self, concept: Ids, feature: Ids) -> Shards:

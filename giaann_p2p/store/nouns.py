@@ -1,4 +1,4 @@
-"""Lists the nouns that some shards hold: each has a row of its own, at its column's PRIME."""
+"""Lists the nouns that some shards hold: each has a row, whose neuron is (noun, PRIME)."""
 
 from heapq import nsmallest
 from typing import NamedTuple
@@ -39,5 +39,5 @@ def nouns(captured: Captured, frequent: int = 0) -> list[Noun]:
 
 
 def _least(counts: Ints, most: int) -> int:
-    """Return the least of the `most` greatest counts; 0 if there are no more counts."""
+    """Return the least of the `most` greatest counts; 0 if there are at most `most` counts."""
     return int(np.partition(counts, -most)[-most]) if len(counts) > most else 0

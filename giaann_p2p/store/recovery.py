@@ -83,8 +83,8 @@ def _restored(files: Files, parameters: StoreParameters) -> tuple[StoreState, in
 def _look_through(state: StoreState, files: Files, parameters: StoreParameters, first: int) -> None:
     """Index the deltas in log files older than the newest snapshot; skip what is damaged.
 
-    Their shards become those of the snapshot's layout. If there was a doubling, the layout is
-    unknown after a gap between the files, until the next update states it. Until then drops and
+    Their shards are converted to the snapshot's layout. If there was a doubling, the layout is
+    unknown after a gap between the files, until the next update states it. Until then, drops and
     releases are ignored: a delta that is kept for too long does no harm.
     """
     layout = state.columns.layout
@@ -112,7 +112,8 @@ def _apply_old(
 ) -> Layout | None:
     """Apply an old record other than an update to the archive; return the layout after it.
 
-    `written`: the layout of the record's shards, if known. `layout`: that of the archive's shards.
+    `written`: the layout of the record's shards, or None if it is unknown. `layout`: the layout of
+    the archive's shards.
     """
     if record.kind == Kind.DOUBLE:
         return layout.with_shards(doubled_to(record.payload))

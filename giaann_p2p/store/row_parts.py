@@ -1,4 +1,4 @@
-"""The rows of a cut column's parts: joined to one row, and cut apart again."""
+"""Joins the rows of a cut column's parts into one row, and cuts such a row into parts again."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -14,16 +14,16 @@ from giaann_p2p.store.splitmix import GOLDEN, mixed
 
 
 def part_of_target(concept: Ids, feature: Ids, parts: Ids | np.uint64) -> Ints:
-    """Return the part that has the connections to each target, if there are so many parts."""
+    """Return the part that holds the connections to each target, of `parts` parts in total."""
     return (mixed(concept * np.uint64(GOLDEN) + feature) & (parts - np.uint64(1))).astype(np.int64)
 
 
 def joined(parts: Sequence[Row | None], is_recut: bool) -> Row | None:
-    """Return the row that parts make up; None if the neuron is unknown.
+    """Return the whole row, joined from the rows of all parts; None if part 0 has no row.
 
     `is_recut`: whether the column had fewer parts when some of it was learned.
     """
-    # Part 0 says whether the neuron occurred; another part of a chunk may arrive before it.
+    # Part 0 shows whether the neuron occurred; another part of a chunk may arrive before it.
     if parts[0] is None:
         return None
     lengths = [0 if part is None else len(part.target_concept) for part in parts]
@@ -31,21 +31,22 @@ def joined(parts: Sequence[Row | None], is_recut: bool) -> Row | None:
     row = row_slice.whole(parts)
     if row is None:
         return None
-    if row.count != parts[0].count:  # only a liar says that another part occurred
+    if row.count != parts[0].count:  # only a lying peer adds a count to another part
         row = replace(row, count=parts[0].count)
-    # What was learned while there were fewer parts is in the part j that it was in then, as the
-    # last bits of its hash say: so many as j has.
+    # Connections that were learned while there were fewer parts stay in their part j of that time:
+    # the last bits of the target's hash, as many as j has, equal j.
     number = _bits(said) if is_recut else np.uint64(len(parts))
     right = part_of_target(row.target_concept, row.target_feature, number) == said
-    if not right.all():  # only a liar adds targets of other parts, which may occur twice
+    if not right.all():  # only a lying peer adds other parts' targets, perhaps a second time
         row = _with_targets(row, right)
     return _summed(row) if is_recut else row
 
 
 def cut_apart(row: Row, parts: int, least: int) -> Iterator[tuple[int, Row]]:
-    """Yield the number and the row of each part that has at least so many connections.
+    """Yield the number and the row of each part that has at least `least` connections.
 
-    Only neuron and name are still those of the whole row.
+    The neuron and the name in each yielded row are those of the whole row; the caller replaces
+    them.
     """
     part = part_of_target(row.target_concept, row.target_feature, np.uint64(parts))
     long = np.bincount(part[row.target], minlength=parts) >= least
@@ -76,7 +77,7 @@ def cut_apart(row: Row, parts: int, least: int) -> Iterator[tuple[int, Row]]:
 
 
 def _sorted(part: Ints, parts: int) -> tuple[Ints, Ints]:
-    """Return the order by part, and where each part starts in it."""
+    """Return the indices of `part` in the order of the parts, and where each part starts."""
     order = np.argsort(part.astype(np.uint16), kind="stable")  # a radix sort
     return order, np.cumsum([0, *np.bincount(part, minlength=parts)])
 
@@ -87,7 +88,7 @@ def _bits(part: Ints) -> Ids:
 
 
 def _with_targets(row: Row, chosen: npt.NDArray[np.bool_]) -> Row:
-    """Return a row with some of its targets."""
+    """Return a row with only the chosen ones of its targets."""
     held = chosen[row.target]
     return replace(
         row,
@@ -101,7 +102,7 @@ def _with_targets(row: Row, chosen: npt.NDArray[np.bool_]) -> Row:
 
 
 def _summed(row: Row) -> Row:
-    """Add up what a row says several times of one target."""
+    """Merge targets that a row lists twice; the strengths of equal connections are added up."""
     concept, feature, slot = unique_neurons(row.target_concept, row.target_feature)
     if len(concept) == len(slot):
         return row

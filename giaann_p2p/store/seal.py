@@ -39,12 +39,12 @@ MOST_WORDS = 1 << 14
 """The most bytes of encoded vouchers in a seal."""
 _MOST_SHAPE = 4 * MOST_SHARDS
 _DOUBLED = 1 << 7
-"""The bit of a shape's first byte that shows that this byte is the number of doublings; no encoded
-array starts with it. So a seal of a layout that was never doubled has no such byte."""
+"""If this bit of a shape's first byte is set, the byte's other bits are the number of doublings. No
+encoded array starts with such a byte, so it is left out if the layout was never doubled."""
 _LEAF, _BRANCH, _ROOT = b"giaann leaf", b"giaann branch", b"giaann root"
 _SHAPES = 64
-"""The number of decoded shapes to cache, because every part of a delta carries the same shape. The
-cache takes 24 MB at most."""
+"""The number of decoded shapes to cache; all parts of a delta have the same shape. The cache takes
+24 MB at most."""
 _LEAVES: WeakKeyDictionary[Delta, tuple[Layout, dict[int, bytes]]] = WeakKeyDictionary()
 """A cache of each delta's leaves, for as long as the delta is in memory. A delta never changes, and
 its leaves are needed three times: when it arrives, when it is cut to the shards to which it is new,
@@ -77,8 +77,8 @@ class Seal(NamedTuple):
     def layout(self, layout: Layout) -> Layout:
         """Return the layout in which the seal was made, given the present one.
 
-        DamagedError for a later layout than the present one: owners that do not know it yet could
-        not read what others had accepted. An unsealed update has the present layout.
+        DamagedError for a later layout than the present one: otherwise, some owners would accept an
+        update that others cannot read yet. An unsealed update has the present layout.
         """
         if not self.shape:
             return layout
@@ -203,7 +203,7 @@ def told(delta: Delta, shards: Shards, layout: Layout, seal: Seal) -> Tree:
 
 
 def narrowed(seal: Seal, delta: Delta, shards: Shards, some: Shards, layout: Layout) -> Seal:
-    """Narrow a seal of a delta's rows for `shards` to `some` of these shards."""
+    """Narrow a seal, of a delta's rows for `shards`, to its rows for `some` of these shards."""
     if not seal.words or len(some) == len(shards):
         return seal
     made_in = seal.layout(layout)

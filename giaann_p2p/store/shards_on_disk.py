@@ -1,7 +1,8 @@
 """Finds out quickly which shards a store's files hold.
 
-To open a large store takes minutes, and a peer announces meanwhile what it will have. So this reads
-the heads of records only. Nothing is verified, and damage ends a file: opening the store will tell.
+Opening a large store takes minutes; meanwhile, a peer announces the shards that it will have. So
+this module reads only the heads of records. It verifies nothing, and stops reading a file at any
+damage; opening the store reports the damage.
 """
 
 import contextlib
@@ -35,7 +36,7 @@ def shards_on_disk(files: Files) -> tuple[Shards, Layout]:
 
 
 def _records(files: Files, name: str) -> Iterator[tuple[int, list[int]]]:
-    """Iterate over the records that state numbers of shards: their kinds, and the numbers."""
+    """Yield the kind of each record that states shard numbers, and these numbers."""
     at = HEADER_SIZE
     with contextlib.suppress(DamagedError):
         while head := head_of(files.read(name, HEAD_SIZE, at)):

@@ -42,7 +42,7 @@ def size(files: Files) -> int:
 def write(files: Files, identity: bytes, number: int, records: Iterable[tuple[int, bytes]]) -> int:
     """Write a snapshot, and return its size in bytes.
 
-    DiskError if the disk refuses; no part of the file is left then.
+    DiskError if the disk fails; no part of the file is left then.
     """
     unfinished = name_of(number) + _UNFINISHED
     try:

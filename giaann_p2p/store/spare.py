@@ -1,8 +1,8 @@
 """A bounded cache of released deltas, which every known owner has; the oldest is evicted first.
 
 Without its delta, a chunk can no longer be subtracted from a shard. A released delta may still be
-needed: to withdraw a chunk that turns out to be a lie, or by a replica that is unknown to this
-peer, which nothing else can help. So owners with a disk keep released deltas while there is room.
+needed: to withdraw a chunk that turns out to be a lie, or by a replica that this peer does not know
+and that cannot get it elsewhere. So owners with a disk keep released deltas while there is room.
 
 There may be very many records, but they are for few distinct sets of shards. Records for the same
 set form a group, so that dropping shards costs one step per group.
@@ -34,7 +34,7 @@ class SpareGroup:
 
 
 class Spare:
-    """A cache of released records, which take up to `most` bytes in total."""
+    """A cache of released records, of at most `most` bytes in total."""
 
     def __init__(self, most: int = 0) -> None:
         self._most, self._size = most, 0

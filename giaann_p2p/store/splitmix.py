@@ -1,6 +1,6 @@
 """Hashes of 64-bit numbers: the mixing function of the generator splitmix64.
 
-Where rows lie follows from these hashes, so they never change.
+These hashes determine the shard of every row, so the functions must never change.
 """
 
 import numpy as np

@@ -3,7 +3,7 @@
     HOLD      begin to hold shards, empty
     DROP      stop holding shards
     UPDATE    add a chunk to the given shards to which it is new; or withdraw it from them
-    CONTENT   set the content of shards, with the chunks that it is the sum of
+    CONTENT   set the content of shards, with the chunks that add up to it
     NOTE      set the caller's value of a key
     RELEASE   stop archiving the deltas of some chunks for some shards
     DOUBLE    divide all shards, so that there is the given number of them
@@ -187,7 +187,7 @@ class StoreState:
         self._check_content(held)
         parts = [self._united(one, recall) for one in by_shard(held, self.columns.layout)]
         if len(parts) == 1:
-            return parts[0]  # with its digest, if that is known
+            return parts[0]  # unchanged, so that a digest computed before is used again
         shards = np.concatenate([part.shards for part in parts])
         applied = [applied for part in parts for applied in part.applied]
         return Content(shards, applied, total([part.delta for part in parts]))
@@ -297,8 +297,8 @@ class StoreState:
 
 
 def _content_of(shard: Shard, columns: Columns, renamed: int) -> Delta:
-    """Return a shard's content, which is cached.
+    """Return a shard's content; `StoreState` caches the results.
 
-    `renamed` is part of the cache's key, so that a change of names invalidates cached content.
+    `renamed` is only a part of the cache's key: a change of names invalidates cached content.
     """
     return content([shard], columns.neurons, columns.places, columns.names)

@@ -169,7 +169,7 @@ class Store(StoreReads):
             self._held.close()
 
     def apply(self, updates: Sequence[Update]) -> list[Shards]:
-        """Apply chunks or withdrawals durably; return for each the shards to which it was new.
+        """Apply chunks or withdrawals durably; return, for each, the shards to which it was new.
 
         A withdrawal subtracts from each shard the delta that this shard got from the chunk,
         whichever peer sent it.
@@ -234,9 +234,9 @@ class Store(StoreReads):
     def double(self, shards: int) -> None:
         """Divide all shards durably, so that there are `shards` of them in the whole swarm.
 
-        UsageError unless `shards` is a larger power of two; the present number changes nothing. All
-        parts of the held shards are held, and have applied the same chunks. The call waits for a
-        snapshot that is being written. Readers continue meanwhile; other calls wait.
+        UsageError unless `shards` is a larger power of two; nothing changes if it is the present
+        number. All parts of the held shards are then held, and have applied the same chunks. The
+        call waits for a snapshot that is being written. Reads of rows continue; other calls wait.
         """
         with self._journal.lock:
             self._journal.check()
@@ -261,7 +261,7 @@ class Store(StoreReads):
             captured, layout = self._state.capture([shard]), self.layout
         held = self._state.content(captured)
         if len(held.shards):
-            self._journal.sync()  # a power cut must not undo the layout of the copy
+            self._journal.sync()  # else a power cut might undo the doubling that the copy assumes
             self.cold.put(held, now, layout)
 
     def thaw(self, shard: int) -> None:
@@ -282,7 +282,7 @@ class Store(StoreReads):
         with self._journal.lock:
             self._journal.check()
             if layout is not self.layout:
-                ahead = {}  # they are of shards that were divided meanwhile
+                ahead = {}  # these deltas are for shards that were divided meanwhile
             united = [
                 self._state.united(one, lambda *of: ahead.get(of) or self._deltas.of(*of))
                 for one in held
@@ -310,7 +310,7 @@ class Store(StoreReads):
     def parcel(self, kept: Kept) -> Parcel | None:
         """Return an archived record as a parcel, cut to the shards held here.
 
-        None if it is for none of these shards, or cannot be read.
+        None if the record is for none of these shards, or cannot be read.
         """
         with self._journal.lock:
             return self._deltas.parcel(kept, self.shards)

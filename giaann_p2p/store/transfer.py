@@ -101,7 +101,7 @@ class Import:
         self.manifest = manifest
         self._limits = limits
         self.applied = Applied.received(manifest.applied)
-        """The chunks whose sum the received shard is."""
+        """The chunks that add up to the received shard."""
         self._parts: dict[int, bytes | memoryview] = {}
         self._left = manifest.connections
         self._alone = ALONE

@@ -84,17 +84,17 @@ def _with_all_of(ours: Content, united: Content) -> Content:
         return united
     if not contains(united.delta, ours.delta):
         raise StoreError(
-            f"shard {united.shards[0]} elsewhere is said to have all chunks that are here, but it "
-            "lacks some of their rows: it is wrong"
+            f"shard {united.shards[0]} is wrong elsewhere: it is said to have all chunks that are "
+            "here, but lacks some of their rows"
         )
     return united
 
 
 def beyond(ours: Applied, theirs: Applied) -> Applied:
-    """Return our chunks that must be added to the other content one by one, as its set lacks them.
+    """Return our chunks that the other set lacks and whose deltas must be added to it one by one.
 
     The result is empty if one set includes the other, or if the sets are disjoint. A chunk that was
-    withdrawn here and never was in the other set is left out, together with its withdrawal.
+    withdrawn here and is not in the other set is left out, together with its withdrawal.
     """
     if not ours.meets(theirs) or ours <= theirs or theirs <= ours:
         return Applied()

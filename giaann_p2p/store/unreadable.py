@@ -29,7 +29,7 @@ class Unreadable:
         if place.file not in self._files:
             self._files.add(place.file)
             _LOG.warning(
-                "the kept delta of a chunk cannot be read, so the chunk cannot be withdrawn by"
-                " itself; further such records of this file are counted, but not logged: %s",
+                "the kept delta of a chunk cannot be read, so if the chunk is withdrawn, the delta"
+                " must come from another owner; this file's further cases are not logged: %s",
                 error,
             )

@@ -43,7 +43,7 @@ class Update(NamedTuple):
     job: bytes
     chunk: int
     shards: Shards
-    """The numbers of the shards in the store's layout, ascending. The chunk may have no rows for
+    """The numbers of the shards, in the store's layout, ascending. The chunk may have no rows for
     some of them."""
     delta: Delta
     parcel: bytes | memoryview = b""
@@ -113,7 +113,7 @@ class Packed(NamedTuple):
 
 
 def check_delta(delta: Delta, spec: ModelSpec, most: int = MOST_HELD) -> None:
-    """Raise UsageError for a delta that a store could not read back, or with a value above `most`.
+    """Raise UsageError if a store could not read a delta back, or if a value is above `most`.
 
     The order of the delta's rows is not checked: a delta made by this process is trusted, and one
     that was received as bytes was checked by `decode`.
@@ -183,7 +183,7 @@ def update_head(record: memoryview) -> tuple[bytes, int, Shards]:
 
 
 def doublings_of(record: memoryview) -> int:
-    """Return how often the layout of an update's log record was doubled."""
+    """Return how often the layout was doubled before an update's log record was written."""
     _head(record)
     return int.from_bytes(record[_COUNT : _COUNT + 4], "little") >> _DOUBLINGS_AT
 
@@ -229,8 +229,8 @@ class Parcel(NamedTuple):
 def parcel_of(record: memoryview, shards: Shards, limits: Limits, layout: Layout) -> Parcel:
     """Return the parcel in an update's log record, cut to the cover of some of its shards.
 
-    `shards` are of `layout`, which may have been doubled since the record was written. For the
-    cover of all of the record's shards, the parcel is returned without unpacking it.
+    `shards` are numbered by `layout`, which may have been doubled since the record was written. If
+    their cover is that of all of the record's shards, the parcel is returned without unpacking it.
     """
     _, _, told = update_head(record)
     written = layout.doubled(doublings_of(record))

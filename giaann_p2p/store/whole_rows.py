@@ -1,4 +1,4 @@
-"""The rows of a store whose layout cuts columns, joined again."""
+"""Reads whole rows from a store that has cut columns: the rows of all parts are joined."""
 
 from giaann_p2p.model.rows import Answer, Question, Rows
 from giaann_p2p.store.cut_columns import CutColumns, columns_in
@@ -6,7 +6,7 @@ from giaann_p2p.store.store import Store
 
 
 class WholeRows:
-    """Reads rows, and joins those of cut columns."""
+    """Reads rows; the row of a neuron in a cut column is joined from the rows of all parts."""
 
     def __init__(self, rows: Rows, columns: CutColumns) -> None:
         self._rows, self._columns = rows, columns
@@ -23,5 +23,5 @@ class WholeRows:
 
 
 def whole_rows(store: Store) -> WholeRows:
-    """Return the rows of a store that holds whole columns, such as a brain's."""
+    """Return a reader of whole rows for a store that holds all shards, such as a brain's."""
     return WholeRows(store, columns_in(store.names().values(), store.layout.cuts or ()))

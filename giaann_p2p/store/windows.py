@@ -30,7 +30,7 @@ def windows(delta: Delta, most: int) -> Iterator[Delta]:
 
 
 def _window(delta: Delta, source: Ints, rows: Ints, connections: Ints) -> Delta:
-    """Return a range of connections, with the counts of a range of rows."""
+    """Return a delta with a range of the connections, and the counts of a range of the rows."""
     part = slice(*connections.tolist())
     first, last = rows.tolist()
     counted = np.arange(first, last)

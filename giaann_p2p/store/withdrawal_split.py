@@ -1,8 +1,8 @@
 """Splits a withdrawal by shard, so that each shard loses exactly what it got from the chunk.
 
 A lying peer may have sent different deltas of one chunk to different owners, and an honest peer may
-have sent the same chunk to some of them. So each shard subtracts the delta that it remembers; if it
-remembers none, it subtracts the one that came with the withdrawal.
+have sent the same chunk to some of them. So each shard subtracts the delta that its store archived
+for it; without one, it subtracts the delta that came with the withdrawal.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -37,7 +37,7 @@ class UpdatePart(NamedTuple):
 def as_it_came(
     received: UpdatePart, remembered: Remembered, limits: Limits, layout: Layout
 ) -> Iterator[UpdatePart]:
-    """Split a withdrawal: shards that remember another delta of the chunk withdraw that one.
+    """Split a withdrawal: shards that archived another delta of the chunk withdraw that delta.
 
     An update that is not a withdrawal is yielded unchanged.
     """

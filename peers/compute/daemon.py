@@ -74,7 +74,7 @@ async def _serve(options: ComputeOptions, daemon: Daemon, pool: Pool, device: to
 async def _prompted(
     options: ComputeOptions, context: Context, node: ComputeNode, device: torch.device
 ) -> AsyncIterator[tuple[Prompting, RowReader]]:
-    """Let a node answer prompts for the duration of the context, with rows of the swarm."""
+    """Let a node answer prompts while the context lasts, with rows that it reads from the swarm."""
     verify = Verify(options.verify, secrets.token_bytes(SALT_BYTES))
     reading = RowReader(
         context.transport,
@@ -116,8 +116,8 @@ def _status(node: ComputeNode) -> Status:
 def start(options: ComputeOptions) -> None:
     """Run a compute peer in this process until it has left.
 
-    Its workers are forked before any thread starts; they share the memory of everything loaded by
-    now, which is why the parser's version is looked up first.
+    Its workers are forked before any thread starts, and share the memory of everything loaded by
+    then. That is why the parser's version is looked up first, which loads the parser.
     """
     here = installed()
     run(serve(options, learn_workers(options.processes), here), options)

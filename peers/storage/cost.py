@@ -1,4 +1,4 @@
-"""The resources that a storage peer takes, and what its departure costs: logged at its start."""
+"""The resources that a storage peer uses, and how it leaves: logged at its start."""
 
 from collections.abc import Iterator
 from pathlib import Path

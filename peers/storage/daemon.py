@@ -94,7 +94,7 @@ def store_of(options: StorageOptions, folder: Folder, manifest: Manifest) -> Sto
 
 
 def prepared(options: StorageOptions, folder: Folder, manifest: Manifest, shards: int) -> Store:
-    """Open a store whose swarm has so many shards by now, and drop the shards to be renewed."""
+    """Open the store, divide it into the swarm's present `shards`, and drop those to be renewed."""
     store = store_of(options, folder, manifest)
     try:
         divide(store, shards)
@@ -102,20 +102,20 @@ def prepared(options: StorageOptions, folder: Folder, manifest: Manifest, shards
     except BaseException:
         store.close()
         raise
-    with suppress(OSError):  # then the next opening is not announced
+    with suppress(OSError):  # if the file stays, the next opening is not announced
         folder.opening.unlink(missing_ok=True)
     return store
 
 
 def listed(folder: Folder) -> tuple[Shards, Layout]:
-    """Return the shards in a store that is being opened, to announce them.
+    """Return the shards in a store that is being opened, so that they can be announced.
 
-    StoreError if the last time this did not end, because the peer was killed or the store is
-    damaged: one that never opens its store would own its shards for ever.
+    StoreError if the previous opening did not end, because the peer was killed or the store is
+    damaged: otherwise a peer that never succeeds in opening it would own its shards for ever.
     """
     if folder.opening.exists():
         raise StoreError("its store could not be opened the last time")
-    folder.opening.touch()  # before the store can be open, which removes it
+    folder.opening.touch()  # before `prepared` ends, which removes the file
     return shards_on_disk(DiskFiles(folder.store))
 
 

@@ -20,8 +20,8 @@ _WIDTH, _ROW, _TITLE = 8.0, 0.22, 0.7
 _LEFT, _RIGHT, _EDGE = 2.3, 5.5, 7.7
 """Where the words, the neurons of other columns, and these columns' boxes end, in inches."""
 _MIDDLE, _BULGE = (_LEFT + _RIGHT) / 2, 0.8
-"""How far the control points of connections between words of the column lie to the right of them,
-in inches: they come back to the words, while all others go on to other columns."""
+"""Where the control points of connections to other columns are, and how far those of connections
+between words of the column are to the right of these words, to which they return; in inches."""
 _LETTERS = 26
 """Maximum number of letters of a word that are drawn."""
 _COLORS = ("#3566c0", "#c4572e", "#2f8f5b", "#8a4fb5", "#b08415", "#2a8ea6", "#b03a6b", "#5d6b1e")

@@ -11,7 +11,7 @@ from giaann_p2p.swarm.wire.identity import to_text
 from giaann_p2p.swarm.wire.manifest import Manifest
 
 _SOON = 7 * 24 * 3600
-"""Seconds before its end from which a token counts as a problem."""
+"""A token that expires within this many seconds counts as a problem."""
 
 
 def member_told(manifest: Manifest, membership: Membership) -> Finding:

@@ -1,12 +1,12 @@
 """Continues a prompt, token by token, from what the profile "subwords" has learned.
 
 The parse gives each token of the prompt its column, if a noun of the prompt names that column.
-Behind the last delimiter, a noun still to come may claim the tokens: such a token belongs to the
-neuron to which the own rows before it lead most often, or else to no known column. A chosen token's
+After the last delimiter, a noun still to come may claim the tokens. So such a token gets the column
+of the neuron to which the own rows before it lead most often, or else no column. A chosen token's
 column is found in the same way; without one, it is the column of the token before.
 
 Once anything was learned, no answer is empty. After its first token, an answer ends where the
-learned texts ended: behind a neuron that nothing ever followed, or where there is no evidence.
+learned texts ended: after a neuron that nothing ever followed, or where there is no evidence.
 """
 
 import codecs
@@ -46,7 +46,7 @@ class TokenContinuation:
         self._evidence, self._left = Evidence(counted), manner.max_tokens
         self._sampling = manner.sampling
         self._numbers: list[int] = []
-        """The tokens read and said so far."""
+        """The tokens of the prompt and of the answer so far."""
         self._text = ""
         """The text of the answer."""
         self._read: list[Place] = []
@@ -54,7 +54,7 @@ class TokenContinuation:
         self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
 
     def begin(self, tokens: Sequence[Token], /, said: Sequence[Neuron] = ()) -> Steps[None]:
-        """Hear the parsed prompt, and the tokens of the answer that were said elsewhere."""
+        """Hear the parsed prompt, and the tokens of the answer that another peer chose before."""
         numbers = self._numbers = [token.number for token in tokens]
         sure = sure_places(tokens)
         self._read = sure[-DISTANCES:]

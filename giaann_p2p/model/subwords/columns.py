@@ -66,7 +66,7 @@ def columns(concepts: Sequence[int], delimiters: Sequence[Delimiter]) -> list[in
 def named_until(concepts: Sequence[int], delimiters: Sequence[Delimiter]) -> int:
     """Return the position from which on a later noun may still claim the tokens.
 
-    It is right after the first delimiter, or candidate for one, behind the last concept.
+    It is right after the first delimiter, or candidate for one, that follows the last concept.
     """
     later = range(concepts[-1] + 1, len(delimiters))
     return next((at + 1 for at in later if delimiters[at]), len(delimiters))

@@ -87,7 +87,7 @@ def tallied(key: Ints, times: Ints) -> Tally:
 
 
 def _order(key: Ints) -> Ints:
-    """Return the order of numbers below 2^24: numpy has a radix sort for those of 16 bits."""
+    """Return the order of numbers below 2^24, in two sorts: numpy's radix sort takes 16 bits."""
     order = key.astype(np.uint16).argsort(kind="stable")
     high = (key >> _LOW_BITS).astype(np.uint8).take(order)
     return order.take(high.argsort(kind="stable"))

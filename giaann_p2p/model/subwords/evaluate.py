@@ -41,7 +41,7 @@ _TOP = 5
 
 
 class Readout(StrEnum):
-    """The read-outs."""
+    """The read-outs that an evaluation can use."""
 
     MIX = "mix"
     LIF_TRAIN = "lif-train"
@@ -52,7 +52,7 @@ class Readout(StrEnum):
 
 @dataclass
 class Tier:
-    """The choices with one basis."""
+    """The number of choices that rest on one basis, and of those that were right."""
 
     choices: int = 0
     right: int = 0
@@ -217,7 +217,7 @@ class TokenEvaluation:
     def _known_from(self, named_at: Sequence[int]) -> list[int]:
         """Return for each token the first position to predict at which its column is known.
 
-        With feed `own`, the text's nouns behind the seed are never heard.
+        With feed `own`, the text's nouns after the seed are never heard.
         """
         last = self._measure.seed_tokens if self._measure.feed is Feed.OWN else len(named_at)
         return [at + 1 if at < last else len(named_at) for at in named_at]
@@ -305,8 +305,8 @@ def _count(found: Candidates | None, place: Place | None, target: Place, score: 
 def _surely_known_from(sequence: TokenSequences) -> list[int]:
     """Return for each token the first position at which the strict measure knows its column.
 
-    That is the next position; or none, if the column's noun lies behind the token or a delimiter
-    came between them.
+    That is the position after the token; or none, if the column's noun comes after the token, or a
+    delimiter came between them.
     """
     named_at, kinds = sequence.named_at.tolist(), sequence.delimiter.tolist()
     never = len(named_at)

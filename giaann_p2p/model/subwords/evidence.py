@@ -31,7 +31,7 @@ class Place(NamedTuple):
     home: int | None
     """The concept token of its column; None if no noun names the column yet."""
     prime: bool = False
-    """Whether it is that concept itself."""
+    """Whether the token is that concept itself."""
 
 
 class CountedRows:
@@ -56,10 +56,10 @@ class CountedRows:
         return CONNECTION_BYTES * self._connections + _ROW_BYTES * len(self._rows)
 
     def of(self, row: Row) -> Followers:
-        """Return a row as counts."""
+        """Return a row as counts, which are computed anew only if the row has changed."""
         found = self._rows.get(row.neuron)
         if found is not None and (found.row is row or found.row.same(row)):
-            found.row = row  # who reads this object again need not compare its content
+            found.row = row  # the same object is not compared again
             return found
         if len(self._rows) > _MOST_ROWS or self._connections > self._most:
             self._rows, self._connections, found = {}, 0, None
@@ -106,11 +106,11 @@ class Evidence:
         return None if neuron is None else self._rows.get(neuron)
 
     def forget(self) -> None:
-        """Give the memory back."""
+        """Forget all rows, to free their memory."""
         self._rows, self._pairs, self._connections = {}, {}, 0
 
     def place_of(self, neuron: Neuron) -> Place | None:
-        """Return the token and the column that a neuron stands for; None if it is no token."""
+        """Return the token and the column that a neuron stands for; None if it is not a token."""
         home, feature = self.known.tokens_of(np.array(neuron, np.uint64)).tolist()
         if neuron.feature == PRIME:
             return Place(home, home, prime=True) if home >= 0 else None

@@ -130,9 +130,10 @@ class Followers:
 
     @cached_property
     def _near(self) -> _Near:
-        """Targets that are not tokens, and strengths below one occurrence, are left out.
+        """The connections by distance in tokens.
 
-        Only a lying peer sends them.
+        Targets that are not tokens, and strengths below one occurrence, are left out: only a lying
+        peer sends them.
         """
         row = self.row
         segment, at, strength = row.segment, row.target, row.strength

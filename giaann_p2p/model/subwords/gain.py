@@ -1,4 +1,4 @@
-"""The contribution of a row to scores: logarithms of its counts, as integers, computed once a row.
+"""The contribution of a row to scores: logarithms of its counts, as integers, made once per row.
 
 A row followed N times in all, by K distinct tokens, turns the probability p(t) below it into
 
@@ -25,7 +25,7 @@ TENTHS = (10, 5, 3, 2, 2)
 """The weight of each distance, in tenths."""
 _WEIGHTS = np.array(TENTHS)
 SCORE_UNITS = 10 * LOG_UNITS
-"""One, as a score."""
+"""The integer that stands for a score of 1."""
 
 
 class Gains(NamedTuple):
@@ -59,7 +59,7 @@ def gains_of(tally: Tally, below: Floats) -> tuple[Gains, ...]:
 
 
 def backed_off(tally: Tally, asked: Tally, below: Floats) -> Floats:
-    """Return the probabilities that a row gives to another row's tokens, given those below."""
+    """Return the probabilities that a row gives to the tokens of another row, given those below."""
     found: Floats = np.subtract(tally.of(asked.key), DISCOUNT)
     np.maximum(found, 0.0, out=found)
     found += tally.discounts.repeat(asked.distinct) * below

@@ -5,7 +5,7 @@ the connection neuron(a) -> neuron(b) in the segment of distance d, if that is o
 and in the segment of column distance c, if there is one. So a strength in a segment of distance d,
 divided by that increment, is a count.
 
-With `any_column`, the same is learned of the neurons (ANY, token), which ignore columns; and the
+With `any_column`, the same is learned for the neurons (ANY, token), which ignore columns; and the
 neuron EVERYTHING leads to every token that occurs, as if it were the token before it: that row
 holds how often each token occurs. Delimiters are counted as occurrences of neurons of two reserved
 concepts, without connections.
@@ -89,7 +89,7 @@ def _connections(
 ) -> tuple[Ints, Ints]:
     """Return connections [M], packed, sorted and distinct, and the strength of each, [M]."""
     lengths = np.diff(batch.starts)
-    left = np.repeat(lengths, lengths) - batch.place  # [N] tokens from each one to its end
+    left = np.repeat(lengths, lengths) - batch.place  # [N] tokens from each to its sequence's end
     farthest = int(lengths.max()) - 1 if spec.column_segments else DISTANCES
     packed, units = list[Ints](), list[Ints]()
 

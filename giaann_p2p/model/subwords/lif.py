@@ -1,8 +1,9 @@
 """The public reference's read-out: leaky integrate-and-fire neurons, in closed form.
 
 Let x_0, x_1, ... be the neurons read, and w the position to predict. A connection of strength s
-passes on g(s) = tanh(s / 200), or g(1) wherever there is one. Of what waits at a segment, the share
-`keep` is left after each step. The candidates are the neurons that x_{w-1} leads to at distance 1:
+passes on g(s) = tanh(s / 200) if strengths are graded, else g(1). Of what waits at a segment, the
+share `keep` is left after each step. The candidates are the neurons that x_{w-1} leads to at
+distance 1:
 
     score(n) = sum of keep^(w-u) g(x_{u-d} -> n at distance d)   for u = v+1 ... w, d = 1 ... 5
              + sum of keep^e g(x_i -> n, column segment of c)    for i < w, and each c with
@@ -13,8 +14,8 @@ when n fired. E(i, j) is how often the concept changed between neighbours from p
 `keep` 0 (0^0 = 1), what had reached the segment of the nearest column when n fired is used up, too.
 
 The best score wins; ties go to the smaller (concept, feature), by tokens, the prime feature first.
-Then, if x_{w-1} was never a delimiter and the winner is of another concept, or the score is very
-low, there is no prediction.
+But if the score is very low, or the winner has another concept and x_{w-1} was never a delimiter,
+there is no prediction.
 """
 
 from collections.abc import Sequence
@@ -41,15 +42,15 @@ class LifSettings(NamedTuple):
     graded: bool
     """Whether a stronger connection passes on more."""
     keep: float
-    """The share that is left after a step, from 0 to 1."""
+    """The share of what waits at a segment that is left after a step, from 0 to 1."""
     least: float
     """A score below this yields no prediction."""
 
 
 TRAIN = LifSettings(graded=False, keep=0.0, least=0.004)
-"""For text that was learned."""
+"""The setting for text that was learned."""
 TEST = LifSettings(graded=True, keep=0.25, least=0.008)
-"""For other text."""
+"""The setting for other text."""
 
 _Target = tuple[int, int]
 """A neuron by tokens: its concept, and its feature or -1."""
@@ -71,7 +72,7 @@ class Lif:
     def __init__(self, evidence: Evidence, settings: LifSettings) -> None:
         self._evidence, self._settings = evidence, settings
         self._gains: dict[Neuron, _Gains] = {}
-        # Equal gains are summed as ones and multiplied in the end, so that equal sums are equal.
+        # Equal gains are summed as ones and multiplied at the end: equal sums stay exactly equal.
         self._factor = 1.0 if settings.graded else float(tanh(np.array([1 / _HALF]))[0])
 
     def needed(self, read: Sequence[Place]) -> list[Neuron]:
@@ -151,7 +152,7 @@ class _Scores:
         self._changes = list(accumulate(changes, initial=0))
 
     def of(self, target: _Target) -> float:
-        """Return the score of a target, in units of a whole gain if gains are equal."""
+        """Return the score of a target; if gains are equal, as a multiple of one gain."""
         w = len(self._read)
         token = target[0] if target[1] < 0 else target[1]
         same = Place(token, target[0], target[1] < 0)

@@ -18,20 +18,20 @@ Floats = npt.NDArray[np.float64]
 
 UNIT_BITS = 48
 LOG_UNITS = 1 << UNIT_BITS
-"""One, as a logarithm."""
+"""The integer that stands for a logarithm of 1."""
 
 _TABLE_BITS = 11
 _STEPS = 1 << _TABLE_BITS
 _MANTISSA_BITS, _BIAS = 52, 1023
 _REST_BITS = _MANTISSA_BITS - _TABLE_BITS
 _DIVISORS = (np.arange(_STEPS, 2 * _STEPS) << _REST_BITS).astype(np.float64)
-"""The numbers that begin with these bits and end in zeros: all of them are exact."""
+"""The mantissas whose first bits select a table entry and whose other bits are 0: all are exact."""
 _GUARD_BITS = 96
-"""Bits behind the point while the table is made."""
+"""The fractional bits of all numbers while the table is made."""
 _LEVELS = 40
 """The levels of the continued fraction for tanh."""
 _LN_2 = 195103586505167
-"""ln 2 in units of 2^-48, as at the end of the table."""
+"""ln 2 in units of 2^-48, equal to the last entry of the table."""
 _POWER_BITS = 13
 _STEP_BITS = UNIT_BITS - _POWER_BITS
 """A step of the table of powers is 2^-13: in units of 2^-48, 1 shifted by this many bits."""

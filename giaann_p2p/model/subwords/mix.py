@@ -57,7 +57,7 @@ class TokenChoice(NamedTuple):
 
     @property
     def log_odds(self) -> float:
-        """The score as a number."""
+        """The score, in units of 1."""
         return self.score / SCORE_UNITS
 
 
@@ -66,13 +66,13 @@ class Draw(NamedTuple):
 
     sampling: Sampling
     number: int
-    """The number of tokens said before it."""
+    """The number of tokens of the answer before it."""
     read: Sequence[int]
-    """The tokens read and said before it, the last one last."""
+    """The tokens of the prompt and of the answer before it, in order."""
 
 
 BEST = Draw(Sampling(), 0, ())
-"""The best token is taken."""
+"""The draw that takes the best token."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,9 +80,9 @@ class Candidates:
     """The tokens that may come next, k in all, before one of them is chosen."""
 
     token: Ints
-    """Shape [k]: ascending."""
+    """Shape [k]: the tokens, ascending."""
     score: Ints
-    """Shape [k]: in units of 2^-48 / 10; without evidence, how often each token occurred."""
+    """Shape [k]: scores in units of 2^-48 / 10; without evidence, how often each token occurred."""
     basis: Basis
 
     @cached_property
@@ -91,7 +91,7 @@ class Candidates:
         return int(self.token[self.score.argmax()])
 
     def rank(self, token: int) -> int | None:
-        """Return how many candidates come before a token; None if it is no candidate."""
+        """Return how many candidates come before a token; None if it is not a candidate."""
         at = int(self.token.searchsorted(token))
         if at == len(self.token) or self.token[at] != token:
             return None

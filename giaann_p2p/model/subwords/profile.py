@@ -103,9 +103,9 @@ class SubwordsProfile:
         return [prompt_tokens(prompt, self.parser, self._spec) for prompt in prompts]
 
     def minds(self, most_bytes: int = MOST_BYTES) -> "SubwordsMinds":
-        """Return what the answers of a process share: the same again for the same bound.
+        """Return what the answers of a process share; the same object for the same bound.
 
-        So a brain goes on with the rows of its former answers. Any thread may use them.
+        So a brain reuses the rows that its former answers read. Any thread may use the object.
         """
         minds = self._minds
         if minds is None or minds.most_bytes != most_bytes:

@@ -1,8 +1,8 @@
 """Draws a token by its probability: the same on every machine, for the same seed.
 
 1. Each token that was read lately loses the logarithm of the repetition penalty.
-2. Scores are divided by the temperature. Only the best `top_k` are left, and of these as few of the
-   best as together have the share `top_p` of all odds.
+2. Scores are divided by the temperature. Only the best `top_k` are left, and of these the fewest of
+   the best that together have the share `top_p` of all odds.
 3. Each one left gets noise of its own, a number with Gumbel's distribution, and the greatest sum
    wins: so a token's chance is its share of the odds (the "Gumbel-max trick").
 
@@ -45,7 +45,7 @@ def penalised(tokens: Ints, scores: Ints, read: Sequence[int], sampling: Samplin
 
 
 def drawn(tokens: Ints, scores: Ints, sampling: Sampling, number: int) -> int:
-    """Return the index of the token to say as the answer's token `number`; tokens ascend."""
+    """Return the index of the token that becomes the answer's token `number`; tokens ascend."""
     if not sampling.temperature:
         return int(scores.argmax())
     heat = _TENTHS * sampling.temperature
@@ -73,7 +73,7 @@ def _gumbel(tokens: Ints, seed: int, number: int) -> Ints:
 
 
 def _mixed(x: int) -> int:
-    """Return a number of 64 bits that looks random, as `_gumbel` makes them."""
+    """Return a number of 64 bits that looks random, mixed like those in `_gumbel`."""
     x = (x ^ (x >> 30)) * _MIX_1 & _WORD
     x = (x ^ (x >> 27)) * _MIX_2 & _WORD
     return x ^ (x >> 31)

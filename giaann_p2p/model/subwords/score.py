@@ -2,7 +2,7 @@
 
 P_d(t) / u(t) is the product of two factors: one of the own row, one of the row of any column. So a
 score is ln u(t) plus what each of the ten rows adds (see `gain`): a constant for all tokens, and a
-gain for each token that followed. These are whole numbers, so their order does not matter.
+gain for each token that followed. These are whole numbers, so they can be added in any order.
 """
 
 from collections.abc import Iterator, Sequence

@@ -9,7 +9,7 @@ DISTANCES = 5
 segment for each distance."""
 SEED_TOKENS, MAX_TOKENS = 8, 160
 REFERENCE_COLUMN_SEGMENTS = 4
-"""What the public reference uses, for comparison with it."""
+"""The number of column segments of the public reference, for comparison with it."""
 
 
 def subword_spec(

@@ -49,7 +49,7 @@ class PartsOfSpeech:
     def words(self, doc: Doc, tagged: Sequence[tuple[int, int, int]]) -> list[TaggedWord]:
         """Return a text's words, given each token's hash, the number of its tag, and its offset.
 
-        Offsets are counted anew: spaCy's are wrong behind a word whose hash is that of a longer or
+        Offsets are counted anew: spaCy's are wrong after a word whose hash is that of a longer or
         shorter word that it met before (see `word_memory`), and a text is cropped by them.
         """
         found, start = list[TaggedWord](), 0

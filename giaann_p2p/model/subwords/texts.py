@@ -20,7 +20,7 @@ could be learned; but a text this long without the end of a sentence is hardly E
 LONGEST = 1 << 14
 """The same for a text cut to its beginning, so that a chunk fits into a message."""
 MORE_WORDS = 16
-"""How many words behind a crop are read, too: a tag depends on four words on either side."""
+"""How many words after a crop are read, too: a tag depends on four words on either side."""
 
 
 def document_texts(pieces: Iterable[bytes], name: str, spec: ModelSpec) -> Iterator[Sentence]:

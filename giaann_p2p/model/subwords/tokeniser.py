@@ -34,7 +34,7 @@ _LINE = "Hello wörld 2015, it's (very) nice… 東京 😀  two"
 _ITS_TOKENS = "13225 286 2877 582 220 667 20 11 4275 350 1437 8 7403 1131 185244 88038 220 1920"
 _PARTIAL = "bytes "
 _SLOT_BITS = 20
-"""Five times as many slots as there are tokens."""
+"""Bits of the index of a slot: there are five times as many slots as tokens."""
 _SLOT_SHIFT = np.uint64(64 - _SLOT_BITS)
 
 
@@ -55,7 +55,7 @@ class Tokeniser:
         return found
 
     def decode(self, tokens: Sequence[int]) -> str:
-        """Return the text of some tokens; bytes that are no character become U+FFFD."""
+        """Return the text of some tokens; bytes that form no character become U+FFFD."""
         return b"".join(self.bytes[token] for token in tokens).decode(errors="replace")
 
     @cached_property
@@ -96,7 +96,7 @@ class Tokeniser:
 
     @cached_property
     def _slots(self) -> npt.NDArray[np.int32]:
-        """The first token whose number begins with these bits, of shape [2^20]; or any token.
+        """For each value of an id's first bits the first token with such an id, or 0; shape [2^20].
 
         Small tokens are the frequent ones, so few of those looked up have to be searched for, which
         takes longer.
@@ -139,7 +139,7 @@ def tokeniser(digest: str = O200K) -> Tokeniser:
 @cache
 def _loaded() -> Tokeniser | None:
     """Return the installed tokeniser, whichever it is; None if there is none."""
-    with warnings.catch_warnings():  # it reads its data in a way that Python 3.11 deprecates
+    with warnings.catch_warnings():  # bpe_openai uses what Python 3.11 deprecates
         warnings.simplefilter("ignore", DeprecationWarning)
         try:
             module = import_module(_PACKAGE)

@@ -110,7 +110,7 @@ class Acquaintances:
             if said.addresses:
                 now.setdefault(to_text(said.peer), list(said.addresses))
         told = {address for peer in now.values() for address in peer}
-        # A peer that `_read` had to name by an address has its own name by now.
+        # Skip a peer that `_read` named by its address, if it is in `now` under its own name.
         order = [name for name in self._peers if name not in told]
         first, others = order[:MOST_FIRST], order[MOST_FIRST:]
         staying = [name for name in others if name in now]

@@ -39,10 +39,10 @@ class AddressBook:
         return list(self._named)
 
     def seeds(self) -> list[str]:
-        """Return addresses of peers to contact first.
+        """Return addresses of peers to contact first, in the order in which to try them.
 
-        The directory's come first, those of live peers before others; then those given at the
-        start.
+        Addresses from the directory come first, those of live peers before others, and those given
+        at the start come last.
         """
         known = self.directory.addresses() if self.directory is not None else []
         named = dict.fromkeys(self.named)

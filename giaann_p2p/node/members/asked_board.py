@@ -7,7 +7,7 @@ nothing. So a client asks peers for the records in their directories.
    a few peers at random, of the link and of the directory, and takes all their answers. So a peer
    that leaves out records can mislead a client only until the next look.
 2. Records are signed, and each answer is kept apart, as the answers of nodes of the DHT are. An
-   answer without a single valid record counts as none.
+   answer without a single valid record is ignored.
 3. A look soon after one that brought all records asks for pulses only, and gets only new records
    whole (see `DirectoryPages`). After anything that could make it miss a record, the next look asks
    for all records again (`forget`).
@@ -45,8 +45,8 @@ answer fails no look."""
 _TRIED = 8
 """Number of records of an answer that are verified until one is valid."""
 _FOR_PULSES = NEWS - 2
-"""Seconds after a look during which the next looks ask for pulses only. Peers send records whole
-for longer than that, so a client whose question or clock is a little late misses none."""
+"""Seconds after a look during which the next looks ask for pulses only. Peers send new records
+whole for longer than that, so a client whose question or clock is a little late misses none."""
 Answer = dict[Role, list[bytes]]
 """A peer's records, by role."""
 Joins = Callable[[], AbstractAsyncContextManager[Board]]
@@ -106,7 +106,7 @@ class AskedBoard:
         return []
 
     def forget(self) -> None:
-        """Let the next look return all records."""
+        """Make the next look return all records."""
         self._until = 0.0
         if self._dht is not None:
             self._dht.forget()
@@ -117,7 +117,7 @@ class AskedBoard:
         overdue: Callable[[Role, float], Collection[Peer]],
         strange: Collection[int],
     ) -> bool:
-        """Pass the call to the DHT, if it was joined; peers that are asked tell of all anyway."""
+        """Pass the call to the DHT, if it was joined; peers that are asked list all anyway."""
         return self._dht is not None and self._dht.missed(live, overdue, strange)
 
     async def look(self, role: Role) -> list[list[bytes]]:
@@ -129,7 +129,7 @@ class AskedBoard:
             return await self._dht.look(role)
         if role not in self._ahead:
             answers = await self._asked()
-            if not answers and self._until:  # peers of earlier releases know no pulses
+            if not answers and self._until:  # earlier releases do not know `AskPulses`
                 self.forget()
                 answers = await self._asked()
             if not answers:
@@ -171,7 +171,7 @@ class AskedBoard:
         return [answer for answer in answers if answer is not None]
 
     async def _answer(self, peer: Peer, kind: type[AskRecords | AskPulses]) -> Answer | None:
-        """Return a peer's records or pulses; None if it sends no valid one.
+        """Return a peer's records or pulses; None if none of those that are checked is valid.
 
         Any bare pulse counts as valid: if its record is not known, the next look asks for all
         records.
@@ -217,7 +217,7 @@ def _note(joining: asyncio.Task[None]) -> None:
 
 
 async def _first_of(asking: list[Coroutine[Any, Any, Answer | None]]) -> Answer | None:
-    """Return the first answer, and cancel the requests to the other peers; None without any."""
+    """Return the first answer, and cancel the other requests; return None if nobody answers."""
     tasks = [asyncio.create_task(one) for one in asking]
     try:
         for answer in asyncio.as_completed(tasks):

@@ -27,7 +27,7 @@ class Contact:
         self.failures = 0
         """Number of failed tries since the last success."""
         self._what, self._log, self._within = what, log, within
-        self._alone = self._in_trouble = False  # whether these states have been logged
+        self._alone = self._in_trouble = False  # whether these two states were logged
 
     @property
     def pause(self) -> float:

@@ -26,8 +26,8 @@ _EVERY = 2.0
 _WITHIN = 4.0
 """Timeout of a request for a document, in seconds."""
 _CATCH_UP = 10.0
-"""Maximum number of seconds for which a new client looks for the newest document, before it acts on
-the one that it has."""
+"""Maximum seconds for which a new client looks for the newest document, before it acts on the one
+that it has."""
 _REST = 60.0
 """Seconds for which a peer that did not deliver its document is not asked again."""
 
@@ -59,9 +59,9 @@ class FounderNews(ABC):
 
     @abstractmethod
     def learned(self, answer: Message) -> str:
-        """Adopt the document in an answer if it is newer; return its summary, otherwise nothing.
+        """Adopt the document in an answer and return its summary; return "" if it is not newer.
 
-        UsageError if the document is forged.
+        Raise UsageError if the document is forged.
         """
 
     async def run(self) -> None:
@@ -72,7 +72,7 @@ class FounderNews(ABC):
             await asyncio.sleep(_EVERY)
 
     async def catch_up(self) -> None:
-        """Look until no peer that delivers announces a newer document; stop after some seconds."""
+        """Fetch newer documents while peers announce and deliver them, for at most 10 seconds."""
         with suppress(TimeoutError):
             async with asyncio.timeout(_CATCH_UP):
                 while self._newer():
@@ -130,7 +130,7 @@ class RevokedNews(FounderNews):
         return AskRevoked(self.number)
 
     def learned(self, answer: Message) -> str:
-        """Adopt a newer list; return how many peers it revokes."""
+        """Adopt a newer list; return how many peers it revokes, as text."""
         if isinstance(answer, RevokedIs) and answer.revoked and self._gate.learn(answer.revoked):
             return f"{len(self._gate.admission.revoked.peers)} peers"
         return ""
@@ -166,8 +166,8 @@ class EditionNews(FounderNews):
 
 
 def _turn(me: Peer, peer: Peer) -> bytes:
-    """Return the sort key by which `me` asks other peers; each peer has an order of its own.
+    """Return the sort key of `peer` in the order in which `me` asks other peers.
 
-    So not all peers ask a liar or a dead peer first.
+    Each peer has an order of its own, so that not all ask a liar or a dead peer first.
     """
     return blake2b(me + peer, digest_size=8).digest()

@@ -12,8 +12,8 @@
 5. At a storage peer, an edition with more shards takes effect once the peer's shards are divided.
    If the disk is full, the edition is refused, because a divided store must not be opened by the
    former rules.
-6. A peer that counts other shards gets the edition that says how many there are, but the same one
-   again only after some seconds: an edition that cuts columns is large, and a question is small.
+6. A peer that counts another number of shards gets this peer's edition, but the same edition again
+   only after some seconds: an edition that cuts columns is large, and a question is small.
 """
 
 import logging
@@ -47,7 +47,7 @@ from giaann_p2p.swarm.wire.message import Message
 
 _LOG = logging.getLogger("giaann.node")
 _TELL_AGAIN = 5.0
-"""Seconds before a peer that counts other shards gets the same edition again."""
+"""Seconds before a peer that counts another number of shards gets the same edition again."""
 _NO_DIRECTORY = messages.Refusal("this peer has no directory; ask another one")
 
 
@@ -165,10 +165,9 @@ class Gate:
         return None
 
     def counts_otherwise(self, peer: Peer) -> Message:
-        """Answer a question of a peer that counts other shards, or cuts columns in another way.
+        """Answer a peer that counts another number of shards, or cuts columns in another way.
 
-        A peer that has got the edition lately is only told to ask again, as it would after the
-        edition.
+        The answer is this peer's edition. A peer that has got it lately is only told to ask again.
         """
         now, edition = self.clock(), self.newest_edition
         if edition != self._told_edition or now - self._told_since >= _TELL_AGAIN:
@@ -190,7 +189,7 @@ class Gate:
             changed()
         try:
             self._keep(revoked)
-        except DiskError as error:  # the list takes effect all the same, until the next start
+        except DiskError as error:  # the list takes effect anyway, but only until the next start
             _LOG.warning("the list of revoked members could not be saved: %s", error)
         return True
 
@@ -232,16 +231,16 @@ class Gate:
         return ours if ours != theirs else b""
 
     def hear(self, answer: Message) -> None:
-        """Learn the edition of a peer that counts other shards than a question, if it is newer.
+        """Learn the edition in an answer, if it contains one that is newer.
 
-        `Calls` does this by itself; it is for the answers to questions that are sent by hand.
+        `Calls` does this by itself; call this for answers to questions sent without `Calls`.
         """
         if isinstance(answer, EditionIs):
-            with suppress(EditionError):  # forged: nothing is learned
+            with suppress(EditionError):  # a forged edition is ignored
                 self.weigh_edition(answer.edition)
 
     def _divided(self) -> None:
-        """Let the edition take effect for which this peer has divided its shards."""
+        """Let the waiting edition take effect, because this peer has divided its shards for it."""
         edition, self._dividing = self._dividing, b""
         self._adopt(edition)
 

@@ -10,9 +10,9 @@
    records have expired and only some have come back.
 3. A look may bring only what is new since earlier looks. So after a look that failed or took too
    long, the next one asks for all records (`Board.forget`). It also does so after a pulse of an
-   unknown record came, but not at every look; if the pulse names its bucket, for that one's only.
-   After each look the board is told which peers show no sign of life (`Board.missed`); it may ask
-   further nodes for them, by looks that follow soon.
+   unknown record, but not at every look, and only for the pulse's bucket if that is known.
+   After each look the board is told which peers show no sign of life (`Board.missed`); in looks
+   that follow soon, it may ask further nodes about these peers.
 4. Nothing may be decided before the first successful look (`whole`). A first look with a wrong
    clock does not succeed (see `swarm/members/clock_fault.py`).
 """
@@ -48,7 +48,7 @@ _WHOLE_EVERY = 15.0
 """Minimum seconds between two looks that ask for all records because some are not known: half a
 record's lifetime, so that a missed record arrives before its peer's previous one has expired."""
 _SOON = 1.0
-"""Seconds until the next look, while the board asks further for peers that show no sign of life."""
+"""Seconds until the next look, while the board asks further nodes about peers that seem lost."""
 _MOST_VAIN = 8
 """Maximum number of short pulses of one node in a look that continue no record's chain. An honest
 node may send a few, of records that are not known here and whose ids begin like a known one's."""
@@ -94,7 +94,7 @@ class Lookout:
         self._live = 0  # peers of all roles
         self._complained = -_COMPLAIN_EVERY
         self._strange, self._asked_again = 0, -_WHOLE_EVERY
-        self._misses = False  # whether the board wants to ask further soon
+        self._misses = False  # whether the board wants to look again soon
         self._refused_before = 0
 
     def __repr__(self) -> str:
@@ -129,7 +129,7 @@ class Lookout:
         except Unreachable:
             self._board.forget()
             return False
-        if self.is_blind and not late:  # it took so long that pulses alone are not enough
+        if self.is_blind and not late:  # it took so long that whole records are needed
             self._board.forget()
             return False
         if late:
@@ -149,10 +149,10 @@ class Lookout:
         return True
 
     def _strangers(self) -> Collection[int]:
-        """Return the buckets to ask for all records, because pulses of unknown ones came.
+        """Return the buckets to be asked for all their records, because they have unknown ones.
 
-        If it is not known in which buckets they are, the next look asks for all. No peer can cause
-        either more often than once in `_WHOLE_EVERY` seconds.
+        If pulses of unknown records came without a bucket, the next look asks for all records.
+        Neither happens more often than once in `_WHOLE_EVERY` seconds, whatever peers send.
         """
         directory, now = self.view.directory, self._clock()
         is_new = directory.strange > self._strange
@@ -171,7 +171,7 @@ class Lookout:
         return [peer for peer in found if peer != self.view.me]
 
     def _has_wrong_clock(self, found: Sequence[Sequence[Sequence[bytes]]]) -> bool:
-        """Return whether a wrong local clock hides the other peers; log that once."""
+        """Return whether the local clock is so wrong that it hides other peers; log that once."""
         now = self._clock()
         records = (record for brought in found for some in brought for record in some)
         fault = clock_fault(records, self.view.me, now, self._swarm_id, self.view.rules)
@@ -204,7 +204,7 @@ class Lookout:
         right = []
 
         def check(record: bytes) -> bool:
-            if is_bare(record) or is_short(record) or is_patch(record):  # all were asked for
+            if is_bare(record) or is_short(record) or is_patch(record):  # whole ones were asked for
                 return False
             read(record, self._clock(), self._swarm_id, self.view.rules)
             right.append(record)

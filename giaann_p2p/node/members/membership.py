@@ -96,8 +96,8 @@ class Membership:
     def shown(self, session: Peer) -> bytes:
         """Return a client's token for a session's own key, derived from the token in the folder.
 
-        The result is empty if the folder has no token. It is valid as long as that token, because
-        a session may be long.
+        The result is empty if the folder has no token. It is valid for as long as the folder's
+        token, because a session may be long.
         """
         token = self.token
         if token is None:
@@ -132,12 +132,12 @@ class Membership:
         """Let no other process change the edition in a founder's folder meanwhile.
 
         The bootstrap peer in that folder and `giaann reshard` both save editions there, and sign
-        them. The lock is on the founder's key. Any other folder has one process, and no lock.
+        them. The lock is on the founder's key. Any other folder has one process, and needs no lock.
         """
         key = self.folder / _FOUNDER_KEY
         try:
             file = open_plain(key)
-        except (FileNotFoundError, PermissionError):  # whoever may not read it cannot sign
+        except (FileNotFoundError, PermissionError):  # without the key, no edition is signed here
             yield
             return
         except OSError as error:
@@ -246,8 +246,8 @@ class TokenIssuer:
         """Return the next edition, with new numbers of replicas, sentences in a chunk, and shards.
 
         Pass 0 for each number that stays as it is. `cuts` are the columns that are cut into more
-        parts. The edition is signed but not saved; None if nothing would change. EditionError if a
-        number would decrease, or is too large. Only the founder can sign.
+        parts. The edition is signed but not saved; None if nothing would change. Raise EditionError
+        if a number would decrease, or is too large. Only the founder can sign.
         """
         now = self.editions
         replicas = 0 if replicas == now.rules.replicas else replicas
@@ -268,14 +268,14 @@ class TokenIssuer:
     def keep_next(self, edition: Edition) -> None:
         """Save the edition that `next_edition` returned, so that others may get it.
 
-        EditionError if another one was saved meanwhile: the founder must never sign two editions
-        with one number.
+        Raise EditionError if another one was saved meanwhile: the founder must never publish two
+        editions with the same number.
         """
         with self.membership.edition_locked():
             if edition.number != self.editions.number + 1:
                 raise EditionError(
                     f"edition {self.editions.number} was signed meanwhile, by another process in "
-                    f"{self.membership.folder}: look again what would change"
+                    f"{self.membership.folder}: check again what would change"
                 )
             self.membership.write_edition(edition.to_bytes())
 

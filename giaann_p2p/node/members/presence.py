@@ -85,7 +85,7 @@ class Presence:
         """Return a record with this content: the last one with a new pulse, or a new one."""
         last = self._last(said)
         record = self._record.continued(said, now) if last == self._sequence else None
-        if record is None:  # another process may have announced this peer meanwhile
+        if record is None:  # e.g. the content changed, or another process announced this peer
             self._sequence = next_sequence(now, last)
             said = msgspec.structs.replace(said, sequence=self._sequence)
             record = self._record.signed(said)

@@ -1,10 +1,10 @@
-"""Raises the swarm's rules by itself at the founder's bootstrap peer, by `reshard_rule`.
+"""Raises the swarm's numbers of shards and of sentences in a chunk, as `reshard_rule` decides.
 
-It signs with the founder's key in the peer's folder, as `giaann reshard` does, which may run in the
-same folder meanwhile. A bootstrap peer has no record, by which others would notice its edition; so
-at each look it sends the edition that is in the folder to some of the peers that announce an
-earlier one, and these pass it on. It remembers in the folder how long it has seen each storage
-peer, so that newcomers do not count after a restart, either.
+It runs in the founder's bootstrap peer, and signs with the founder's key in that peer's folder, as
+`giaann reshard` does, which may run in the same folder meanwhile. A bootstrap peer has no record by
+which others would notice its edition. So at each look it sends the edition in the folder to some of
+the peers that announce an earlier one, and these pass it on. A file in the folder keeps how long
+each storage peer has been seen, so that newcomers do not count after a restart, either.
 """
 
 import asyncio
@@ -43,7 +43,7 @@ class Resharder:
         return f"<Resharder: {self._gate.editions!r}>"
 
     def parts(self) -> list[Part]:
-        """Return the tasks of which this consists, to be run once."""
+        """Return this object's tasks, to be run once."""
         return [self.run(), self._file.run(self._standing)]
 
     async def run(self) -> None:
@@ -59,7 +59,7 @@ class Resharder:
     async def look(self) -> None:
         """Sign an edition if the rule says so; send the last one to peers that lack it.
 
-        While the directory cannot be read, nothing is known of the peers.
+        Do nothing while the directory cannot be read, because the peers' state is then unknown.
         """
         lookout = self._member.lookout
         if lookout.is_blind:

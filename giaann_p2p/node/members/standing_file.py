@@ -1,7 +1,7 @@
 """A small file for a compute peer's book of standing: how long it has seen each storage peer.
 
-Without a book, a peer that writes to storage peers regards them all as equal; so a compute peer
-saves its book across restarts. A storage peer saves its book in its store. The file is written
+Without a book, a peer that writes to storage peers treats them all alike, old or new; so a compute
+peer saves its book across restarts. A storage peer saves its book in its store. The file is written
 atomically, every few minutes.
 
 A client saves no book. It runs for minutes, and a book counts only the time during which its owner

@@ -2,9 +2,9 @@
 
 A prompt without a word that was learned is answered by the columns of the most frequent nouns (see
 `model.back_off`). No row says which these are, so every shard is listed, at most every 10 s for all
-prompts of a peer. A list is taken from one of the peers that serve the shard, and not compared: a
-liar can make an answer begin with another noun, but such an answer is marked as resting on no
-evidence anyway. The rows that are read after that are compared like any others.
+prompts of a peer. A list is taken from one peer that serves the shard, and not compared with other
+peers' lists: a liar can make an answer begin with another noun, but such an answer is marked as
+resting on no evidence anyway. The rows that are read after that are compared like any others.
 """
 
 import asyncio
@@ -56,9 +56,9 @@ class FrequentNouns:
     async def most(self, number: int) -> Answer:
         """Return the `number` most frequent nouns, as rows without connections.
 
-        Unreachable if the nouns of a shard cannot be listed, because they may be more frequent.
+        Raise Unreachable if a shard's nouns cannot be listed, because some may be more frequent.
         """
-        async with self._turn:  # others wait for the same list
+        async with self._turn:  # concurrent callers wait for the same list
             now = asyncio.get_running_loop().time()
             if not self._kept or number != self._most or now - self._listed > _FRESH:
                 self._kept, self._most = await self._found(number), number
@@ -97,9 +97,9 @@ class FrequentNouns:
         return noun_rows(best.items(), number)
 
     def _is_past(self, layout: Layout) -> bool:
-        """Return whether the shards of a layout were divided, so that no peer lists them any more.
+        """Return whether a layout's shards were divided, so that no peer lists them any more.
 
-        Lists that are complete by then are still valid.
+        Lists that were completed before are still valid.
         """
         return layout != self._others.rules.layout
 
@@ -157,9 +157,9 @@ async def _listed(
 async def _page(
     transport: Transport, peer: Peer, layout: Layout, heard: Heard, question: AskNouns
 ) -> dict[str, int]:
-    """Ask a peer for a page of nouns; PeerError if it sends no page, or one that was not asked for.
+    """Ask a peer for a page of nouns; raise PeerError if it sends none, or an invalid one.
 
-    A peer that counts another number of shards than the layout sends none.
+    A peer whose number of shards differs from the layout's sends none.
     """
     data = encode(question, layout.doublings)
     answer = decode(await transport.call(peer, data, timeout=_WITHIN))

@@ -9,9 +9,9 @@ class PromptOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     """Limits of the sessions in which a compute peer answers prompts; times are in seconds."""
 
     sessions: int = 64
-    """Number of prompts answered at a time; a further one is refused as busy."""
+    """Maximum number of prompts answered at a time; a further one is refused as busy."""
     sessions_each: int = 32
-    """Number of one peer's prompts answered at a time; a further one is refused as busy."""
+    """Maximum number of one peer's prompts answered at a time; a further one is refused as busy."""
     mind_bytes: int = 1 << 30
     """Bytes of memory for the state of all prompt sessions. A session that takes more than a
     quarter of this memory ends; no session begins while all of it is taken."""

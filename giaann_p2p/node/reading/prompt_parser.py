@@ -13,7 +13,7 @@ _MOST_CHARS = 1 << 14
 
 
 class _Waiting(NamedTuple, Generic[Prompt]):
-    """A prompt that waits to be parsed, and the future of the outcome."""
+    """A prompt that waits to be parsed, and the future that receives the result."""
 
     prompt: str
     parsed: asyncio.Future[Prompt]
@@ -53,7 +53,7 @@ class PromptParser(Generic[Prompt]):
             while taken := self._next():
                 for waiting, outcome in zip(taken, await self._in_thread(taken), strict=True):
                     if waiting.parsed.done():
-                        continue  # nobody waits for it any more
+                        continue  # its caller was cancelled
                     if isinstance(outcome, Exception):
                         waiting.parsed.set_exception(outcome)
                     else:
@@ -67,7 +67,7 @@ class PromptParser(Generic[Prompt]):
         loop = asyncio.get_running_loop()
         try:
             return await loop.run_in_executor(self._thread, self._outcomes, prompts)
-        except RuntimeError as error:  # the system lets no thread begin
+        except RuntimeError as error:  # the system cannot start a thread
             return [error] * len(taken)
 
     def _next(self) -> list[_Waiting[Prompt]]:

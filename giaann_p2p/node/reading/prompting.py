@@ -9,8 +9,8 @@
    beyond a bound is refused, with the reason. But clients do not report that they want no more of
    an answer, for example after a stop text. So if a peer has too many sessions, the one whose last
    request is the oldest is ended, unless a request may still wait for it.
-4. If no peer could answer a prompt, the answer says what is wrong with the prompt. Any other
-   failure is a refusal, after which another peer may succeed.
+4. If a prompt itself is at fault, the answer says what is wrong with it, because no peer could
+   answer it. Any other failure is a refusal, after which another peer may succeed.
 """
 
 import asyncio
@@ -200,14 +200,14 @@ class _Session:
         self.task = asyncio.get_running_loop().create_task(self._run())
 
     def goes_on_from(self, ask: Ask) -> bool:
-        """Return whether a request continues this session: its prompt and tokens are the same."""
+        """Return whether a request continues this session, by its prompt, options and tokens."""
         mine = self._ask
         same = (ask.prompt, ask.manner) == (mine.prompt, mine.manner)
         there = len(ask.said) >= len(mine.said) and self._said.startswith(ask.said)
         return same and there and not self._refused
 
     async def news(self, count: int, more: int, within: float) -> None:
-        """Wait for `more` than `count` tokens or the answer's end, at most `within` seconds."""
+        """Wait for `count + more` tokens or the answer's end, at most `within` seconds."""
         self._wanted = max(self._wanted, count)
         self._more.set()
         try:

@@ -1,4 +1,4 @@
-"""Reads rows from their owners: the shell around `swarm.reading.reader`.
+"""Reads rows from their owners: the I/O for the decisions of `swarm.reading.reader`.
 
 One of the quickest owners is asked first, and another if it is late (a hedge). A single timer is
 set to the next hedge or timeout of all reads. Some or all rows may be compared between owners; an
@@ -62,7 +62,7 @@ class RowReader:
         self._clock, self._patience = clock, patience
         self.calls = Calls(transport, lambda: others.rules, self._failed)
         self.nouns = FrequentNouns(transport, others, clock, heard)
-        """The most frequent nouns, which no row states."""
+        """The most frequent nouns, which cannot be read from rows."""
         self.lies = 0
         """Number of times that a peer was found to return wrong rows."""
         self._on_lie = on_lie
@@ -100,7 +100,7 @@ class RowReader:
     async def settled(self, within: float) -> bool:
         """Wait for the end of all comparisons and disputes, at most `within` seconds.
 
-        Return False if some are still open then.
+        Return False if some are still open after that time.
         """
         try:
             async with asyncio.timeout(within):

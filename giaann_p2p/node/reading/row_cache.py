@@ -33,8 +33,8 @@ _LATE, _GUESS_LATE = 1.0, 0.1
 _CLOSED = "this peer is ending, and reads no more rows; ask another one"
 
 Read = Callable[[Sequence[Neuron], Mapping[Neuron, Row]], Awaitable[Answer]]
-"""A function that reads the rows of some neurons from their owners, which need not send known rows
-again that have not changed."""
+"""A function that reads the rows of some neurons from their owners. The mapping has known rows,
+which are not sent again if they have not changed."""
 
 
 @dataclass
@@ -185,7 +185,7 @@ class RowCache:
     async def _from(
         self, flight: _BatchRead, neurons: list[Neuron], bill: Bill
     ) -> dict[Neuron, Row | None]:
-        """Return rows from a read in flight; if it is late, read these rows alone."""
+        """Return some rows of an unfinished read; if it is late, read these rows separately."""
         patience = _LATE if flight.is_wanted else _GUESS_LATE
         await asyncio.wait([flight.over], timeout=patience)
         if not flight.over.done():
@@ -204,7 +204,7 @@ class RowCache:
         return {neuron: flight.rows[neuron] for neuron in neurons}
 
     def _flight_for(self, neuron: Neuron, bill: Bill) -> _BatchRead:
-        """Return the read that brings a row: one that has it already, or the next one."""
+        """Return the read that fetches a row: an unfinished one that includes it, or the next."""
         flight = self._coming.get(neuron)
         if flight is None:
             self._wanted = self._wanted or _BatchRead(guess=False)

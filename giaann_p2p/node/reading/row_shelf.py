@@ -15,7 +15,7 @@ import numpy.typing as npt
 from giaann_p2p.model.rows import Neuron, Row
 
 _GUESSES = 8
-"""Prefetched rows may take this part of the space: one byte in 8."""
+"""The share of the space that prefetched rows may take: one byte in 8."""
 _ENTRY_BYTES = 1024
 """Bytes that an entry takes beside its row's arrays; an entry for a missing row has no arrays."""
 Number = TypeVar("Number", bound=np.generic)

@@ -2,9 +2,9 @@
 
 1. In each turn of the event loop, the steps of all answers are computed together; an answer whose
    rows have not arrived yet misses the turn. Answers may begin and end at any turn.
-2. The rows of all words of a prompt are prefetched at once, as soon as it is parsed. Its last words
-   may turn out to be others, and these rows and those of its answer are prefetched by what the
-   words read so far predict.
+2. The rows of all words of a prompt are prefetched as soon as it is parsed. Its last words may turn
+   out to name other neurons; the rows of these and of the answer are prefetched by predicting them
+   from the words read so far.
 3. The event loop is never blocked for long. Prompts are parsed in a thread, all waiting ones
    together. Large rows are computed in a thread, too; other work takes no longer than a thread
    switch would.
@@ -34,7 +34,7 @@ _FORESEEN, _EVERY = 1, 3
 """Number of candidates to prefetch for each place ahead, and of questions between two prefetches.
 This fetches about six rows at a time."""
 _PARTS = 4
-"""An answer may take at most one part in 4 of the memory of all answers."""
+"""The share of the memory for all answers that one answer may take: one part in 4."""
 _MICRO = 1_000_000
 """Microseconds in a second."""
 Frequent = Callable[[int], Awaitable[Answer]]
@@ -49,7 +49,7 @@ class TooLarge(GiaannError):  # noqa: N818  (what it is, not what went wrong)
 
 
 class Thinking:
-    """The minds, row cache, threads and limits that all answers of a peer share.
+    """The model state (`minds`), row cache, threads and limits that all answers of a peer share.
 
     Close it when no answer is being generated any more.
     """
@@ -103,7 +103,7 @@ class Thinking:
         return await self.rows.rows(question, bill)
 
     async def _done(self, works: Sequence[Work]) -> None:
-        """Return when some work is done, together with all other work of this turn of the loop."""
+        """Do some work, in one step with all other work of this turn of the loop."""
         loop = asyncio.get_running_loop()
         finished: asyncio.Future[None] = loop.create_future()
         self._due.append((works, finished))
@@ -124,7 +124,7 @@ class Thinking:
             for _, finished in due:
                 if not finished.done():
                     finished.set_result(None)
-            await asyncio.sleep(0)  # the answers go on, and may have more to do
+            await asyncio.sleep(0)  # let the answers continue; they may add more work
         self._working = None
 
 
@@ -178,7 +178,7 @@ class Thought:
         self._going_on.close()
 
     def _foreseen(self, question: Question) -> Sequence[Neuron]:
-        """Return neurons to prefetch: every few questions, and after rows that had to be read."""
+        """Return neurons to prefetch, but only every few questions or after rows had to be read."""
         self._check_size()
         foreseen = self._going_on.foreseen(_FORESEEN) if self._prefetches else ()
         self._since_foreseen = 1 if self._prefetches else self._since_foreseen + 1

@@ -8,7 +8,7 @@
    until the thread is done, even if its asker has gone; one that no thread has begun is then
    dropped.
 3. The states of the shards are captured before a thread reads rows. If a shard has left memory
-   meanwhile, the rows are read again, because they would look as if never learned.
+   meanwhile, the read is repeated, because such a shard's rows look as if never learned.
 4. When the peer has divided its shards, `follow` switches to decisions on the new ones. Answers in
    progress still count the former shards: rows are read again, and everything else is refused (see
    `Answers`).
@@ -56,7 +56,7 @@ class _Asked:
     def __init__(self, question: Message, doublings: int | None, answers: Answers) -> None:
         self.question, self.doublings = question, doublings
         self.answers = answers
-        """The answers by the decisions at the time of the question."""
+        """The source of answers that was current when the question arrived."""
         self.wanted = True
         """Whether the asker still waits for the answer."""
 
@@ -89,7 +89,7 @@ class Answering:
         return f"<Answering: {len(self._working)} questions wait>"
 
     def follow(self, state_of: StateOf, carried: CarriedDeltas) -> None:
-        """From now on, answer by new decisions, which count shards as the store does now."""
+        """From now on, answer by new decisions, for the shards into which the store was divided."""
         self._answers = self._made(state_of, carried=carried)
 
     @property
@@ -154,7 +154,7 @@ class Answering:
         return answer
 
     def _answer(self, asked: _Asked) -> asyncio.Future[Message]:
-        """Begin to answer; only a question that takes turns or several tries needs a task."""
+        """Begin to answer; only a question that waits its turn, or is retried, needs a task."""
         question = asked.question
         if isinstance(question, Read | ReadSlice):
             return asyncio.get_running_loop().create_task(self._rows(asked))

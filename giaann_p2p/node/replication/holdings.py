@@ -30,7 +30,7 @@ class ColdSnapshot(NamedTuple):
 
 
 class _Snapshot(NamedTuple):
-    """A store's sets of chunks and cold copies at one moment; the swarm then had `shards`."""
+    """A store's sets of chunks and cold copies at one moment; the swarm had `shards` shards."""
 
     shards: int
     sets: Mapping[int, Applied]
@@ -82,7 +82,7 @@ class Holdings:
         """Return the chunks whose deltas for a shard the store retains.
 
         The store itself answers, possibly after waiting for a write; this is rarely needed. While
-        it divides its shards, the result is empty: what is decided then is void soon anyway.
+        it divides its shards, the result is empty: decisions made then are soon void anyway.
         """
         return Applied() if self.is_dividing else self._store.retained_for(shard)
 

@@ -1,8 +1,8 @@
 """Announces a storage peer while it opens its store, which takes minutes if the store is large.
 
-If all peers restart, some open their stores sooner than others. They must not take a peer that
-still opens its store for gone: they would own its shards in its place and, after
-`Settings.patience`, serve them without what only its disk has. A peer that is announced remains an
+If all peers restart, some open their stores sooner than others. If they took a peer that is still
+opening its store for gone, they would own its shards in its place and, after `Settings.patience`,
+serve them without the deltas that only its disk has. A peer that is announced remains an
 owner of its shards; and a shard that is ready nowhere becomes ready only if a quorum of its owners
 answer. The shards on its disk are announced as syncing, so others keep the deltas that it may lack.
 """
@@ -56,15 +56,15 @@ async def opened(context: Context, capacity: int, open_store: Callable[[], T], l
 async def _shards(context: Context, listed: Listed) -> tuple[Shards, Layout] | None:
     try:
         return await _in_thread(listed)
-    except (GiaannError, OSError) as error:  # a new store, or a damaged one: opening it will tell
-        context.log.warning("other peers do not wait for this one: %s", error)
+    except (GiaannError, OSError) as error:  # a new store, or a damaged one, as opening it reports
+        context.log.warning("this peer is not announced while it opens its store: %s", error)
         return None
 
 
 async def announced(
     context: Context, capacity: int, shards: Shards, layout: Layout, until: asyncio.Future[T]
 ) -> None:
-    """Announce a storage peer with shards on its disk, and refuse questions, until `until`."""
+    """Until `until` is done, announce a storage peer with shards on its disk; refuse questions."""
     life = Lifetime(context.log)
 
     def record(draft: Announcement) -> Announcement:
@@ -101,11 +101,11 @@ async def announced(
 
     context.transport.serve(answer)
     await life.run([lookout.run(), presence.run(), end()])
-    context.board.forget()  # the next reader of the board knows none of the records
+    context.board.forget()  # the board's next reader has not seen any of the records
 
 
 def _in_thread(work: Callable[[], T]) -> asyncio.Future[T]:
-    """Do work in a thread that does not keep the process from ending."""
+    """Run `work` in a daemon thread, which does not keep the process from ending."""
     done = Future[T]()
     done.set_running_or_notify_cancel()
 

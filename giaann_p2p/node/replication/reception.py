@@ -6,9 +6,9 @@
 3. A refusal that names a retry time is held back for part of that time, up to a second. So a peer
    that keeps pushing beyond its budget costs this peer few refusals.
 4. When this peer ends, all waiting updates are refused as leaving.
-5. If a question names shards and counts another number of them than this peer, or if this peer is
-   dividing them, the answer is this peer's edition of the swarm's rules. Reads are answered in any
-   case (see `Answers`).
+5. If a question names shards by another number of shards than this peer's, or if this peer is
+   dividing its shards, the answer is this peer's edition of the swarm's rules. Reads are answered
+   in any case (see `Answers`).
 """
 
 import asyncio
@@ -71,9 +71,9 @@ class Reception:
         is_dividing: Callable[[], bool],
         patience: float,
     ) -> None:
-        """Start with updates refused; later, one may wait `patience` seconds for its write.
+        """Refuse updates until `open` is set; an update may wait `patience` seconds for its write.
 
-        `differs` is called when a peer's question shows that its chunks differ.
+        `differs` is called with a peer whose question shows that its chunks differ from those here.
         """
         self.open = False
         """Whether updates are accepted."""
@@ -115,7 +115,7 @@ class Reception:
             future.set_result(reply.message)
 
     def queued(self, ticket: int) -> None:
-        """Start the time for which an update may wait, because its rows have been fetched now."""
+        """Start the time for which an update may wait, because its rows have arrived now."""
         if ticket in self._until:
             self._until[ticket] = asyncio.get_running_loop().time() + self._patience
 
@@ -159,7 +159,7 @@ class Reception:
     async def _to(self, peer: bytes, question: Message, doublings: int) -> Message:
         counters = self._counters
         began = perf_counter()
-        # While shards are divided, a question would wait for that, and a thread with it.
+        # While shards are being divided, a question would wait for that and occupy a thread.
         counts_alike = doublings == self._gate.rules().layout.doublings and not self._is_dividing()
         if isinstance(question, Counting) and not counts_alike:
             return self._gate.counts_otherwise(Peer(peer))

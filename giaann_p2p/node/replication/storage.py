@@ -1,4 +1,4 @@
-"""A running storage peer: the shell around `swarm.replication.storage`.
+"""A running storage peer: the I/O for the decisions of `swarm.replication.storage`.
 
 1. Nothing is decided before the first successful look at the DHT board, because a peer that knows
    no others would conclude that it is alone. Until then, the peer answers reads and other questions
@@ -165,7 +165,7 @@ class StorageNode:
     # The node's parts, and their end.
 
     def _standing(self, me: Peer) -> Standing:
-        """Return the book of standing, restored from the note of an earlier run."""
+        """Return the book of standing, restored from a note of an earlier run in the store."""
         book = Standing(me, self._settings.standing, self._settings.founding)
         take_in(book.restore, self._store.notes.get(standing.NOTE), self._log)
         return book
@@ -268,7 +268,7 @@ class StorageNode:
     async def _weigh(self, core: StoragePeer, action: TakeFingerprints) -> None:
         work = partial(weighed, self._store, action.shards.tolist(), action.salt)
         weights = await asyncio.get_running_loop().run_in_executor(self._threads, work)
-        if core.replicas.shards == self._store.layout.shards:  # else they may be of half shards
+        if core.replicas.shards == self._store.layout.shards:  # else they may be of divided shards
             self._do(core.weighed(action.number, weights, self._clock()))
 
     def _answered(self, core: StoragePeer, number: int, answer: Message | None) -> None:
@@ -292,9 +292,9 @@ class StorageNode:
         self.store_writer.double(shards, partial(self._follow, then))
 
     def _follow(self, then: Callable[[], None], void: Sequence[Change]) -> None:
-        """Switch to decisions on the store's divided shards; `void` are the changes dropped for it.
+        """Switch to decisions on the divided shards; `void` are the changes dropped for that.
 
-        Orders to hold or drop shards are given again, for their children.
+        Void orders to hold or drop shards are replaced by orders for their child shards.
         """
         past = self.core
         self._reply(past, void)
@@ -312,7 +312,7 @@ class StorageNode:
     def _reply(self, past: StoragePeer, actions: Sequence[Action | Change]) -> None:
         """Carry out only the replies to pushes among the actions of past decisions.
 
-        Updates are not written any more; their authors are told to push them again.
+        Updates are not written any more; their senders are told to push them again.
         """
         for action in actions:
             if isinstance(action, Reply):
@@ -336,7 +336,7 @@ class StorageNode:
         return self.core.carry(sender, question, self._clock())
 
     def _wanted(self, change: Change) -> Wanted | None:
-        """Return a function that checks whether a pushed update's sender still waits, else None."""
+        """Return a check whether a pushed update's sender still waits; None for other changes."""
         if isinstance(change, Apply) and change.ticket is not None:
             self.reception.queued(change.ticket)
             return partial(self.reception.wants, change.ticket)
@@ -362,7 +362,7 @@ class StorageNode:
         )
 
     def _count(self) -> None:
-        if not self.store_writer.is_dividing:  # shards count several times until it is over
+        if not self.store_writer.is_dividing:  # until it ends, some shards count several times
             self.room.look(self._store.used, self._clock())
         now = self.counters.reads, self.counters.pushes
         reads, writes = (new - old for new, old in zip(now, self._counted, strict=True))

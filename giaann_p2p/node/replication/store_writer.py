@@ -13,7 +13,7 @@
    before its write begins if its sender has stopped waiting, or if it has waited for too long.
 4. When the number of shards doubles, the shards are divided ahead of the queued changes (see
    `double`). A snapshot in progress is finished first; otherwise the store would wait for it, and
-   the queue for the store.
+   the queue would wait for the store.
 5. An unexpected error ends the writer: `run` raises it.
 
 `swarm.replication.pending_writes` keeps a shard from being dropped while a write to it is queued.
@@ -149,7 +149,7 @@ class StoreWriter:
 
     @property
     def is_dividing(self) -> bool:
-        """Whether shards are being divided now; changes that are queued meanwhile are void."""
+        """Whether shards are being divided now; changes that are queued during that are void."""
         return any(isinstance(one, Double) for one in self._doing)
 
     def double(self, shards: int, then: Callable[[list[Change]], None]) -> None:
@@ -224,7 +224,7 @@ class StoreWriter:
         return changes
 
     def _room(self, first: Change) -> int:
-        """Return the room beside a group's first change, by the measure of `_weight`."""
+        """Return how much more fits into a group after its first change, in units of `_weight`."""
         if isinstance(first, Apply):
             return max(0, self._options.group_bytes - _weight(first))
         if isinstance(first, Adopt):
@@ -264,7 +264,7 @@ class StoreWriter:
             change.then(self._void())
 
     def _void(self) -> list[Change]:
-        """Take everything but notes from the queue."""
+        """Remove everything but notes from the queue, and return it."""
         waiting, self._queue = self._queue, deque[Change]()
         void = list[Change]()
         for change in waiting:
@@ -370,7 +370,7 @@ class StoreWriter:
         self.withdrawn += errors.count(None)
         if error := self._tried(lambda: change.done(self._store)):
             self._log.warning(
-                "other owners may be sent withdrawals that only this peer made: %s", error
+                "withdrawals meant for this peer alone may be sent to other owners: %s", error
             )
         return [None]
 
@@ -397,7 +397,7 @@ class StoreWriter:
     def _together(
         self, unpacked: Sequence[T | GiaannError], change: Callable[[list[T]], object]
     ) -> list[GiaannError | None]:
-        """Apply everything that could be unpacked as one group; if that fails, one by one."""
+        """Apply all successfully unpacked items as one group; if that fails, one by one."""
         errors: list[GiaannError | None]
         sound = [one for one in unpacked if not isinstance(one, GiaannError)]
         error = self._tried(lambda: change(sound)) if sound else None
@@ -449,7 +449,7 @@ def _or_error(unpack: Callable[[], T]) -> T | GiaannError:
 def _weight(change: Change) -> int:
     """Return a change's size within its group: bytes of updates, or connections of shards.
 
-    A cold copy that is to be written counts as one.
+    A cold copy to be written counts as 1.
     """
     if isinstance(change, Cool):
         return 1

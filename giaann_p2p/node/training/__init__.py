@@ -1,1 +1,1 @@
-"""A running compute peer: the shell around its decisions, and the processes that learn."""
+"""A running compute peer: the I/O around its decisions, and the processes that learn."""

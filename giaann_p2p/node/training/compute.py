@@ -1,4 +1,4 @@
-"""A running compute peer: the shell around `swarm.training.worker`.
+"""A running compute peer: the I/O for the decisions of `swarm.training.worker`.
 
 1. No chunk is accepted before the first successful look at the DHT board, because the owners of its
    result would be unknown.

@@ -7,8 +7,8 @@
    factory of their learner (`Teach`) later. The learner's device is first used in the process that
    learns: CUDA cannot be used in a process forked from one that has used it.
 3. A text may kill the process that learns it, for example by exhausting memory. So each worker
-   process is a guard that has the work done by a child process, and forks a new child if the child
-   dies. Only the chunk is lost, and the reason is reported.
+   process is only a guard: a child process does the work, and if the child dies, the guard forks a
+   new one. Only the chunk is lost, and the reason is reported.
 """
 
 import os
@@ -139,7 +139,7 @@ def learn_workers(processes: int) -> list[LearnWorker]:
 
 
 def _guard(line: Line, within: float) -> None:
-    """Pass tasks from `line` to a child process, and replace a child that dies."""
+    """Pass tasks from `line` to a child process, and replace the child if it dies."""
     with suppress(EOFError, OSError):
         teach: Teach = line.recv()
         child = _Child(teach, line)
@@ -211,13 +211,13 @@ def _work(teach: Teach, line: Line) -> None:
 
 
 def _forked(body: Callable[[], None], *others: Line) -> int:
-    """Fork a child that runs `body`, without the parent's ends of all pipes; return its pid."""
+    """Fork a child that runs `body` with the parent's pipe ends closed; return the child's pid."""
     sys.stdout.flush()
     sys.stderr.flush()
     if pid := os.fork():
         return pid
     try:
-        # Ctrl-C and SIGTERM are for the peer, which still needs the chunk being learned.
+        # Ctrl-C and SIGTERM are for the parent to handle: it still needs the chunk being learned.
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, signal.SIG_IGN)
         for line in (*others, *_OURS):

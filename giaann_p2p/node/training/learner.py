@@ -1,4 +1,4 @@
-"""Learns a chunk: tags its text and learns it on a torch device, and cuts the delta for its owners.
+"""Learns a chunk: tags its text, learns it on a torch device, and cuts the delta for shard owners.
 
 This is most of a compute peer's work, so it runs off the event loop. Its input and output are plain
 bytes and texts, because they are sent between processes.
@@ -46,7 +46,7 @@ class Made(NamedTuple):
     leaves: bytes
     """Digests of each shard's part of the delta: the leaves of its seal (see `store.seal`)."""
     sequences: int
-    """Number of sentences that held something to learn."""
+    """Number of sentences with something to learn."""
     skips: list[tuple[str, int, int]]
     """Skipped sentences by reason: the reason, their number, and the first sentence's number."""
 
@@ -95,7 +95,8 @@ def one_thread() -> None:
 class Cutting:
     """Cuts the delta of a learned chunk into parcels.
 
-    The whole delta, which goes to a courier, is ready; other parcels are cut on demand, and cached.
+    The whole delta is ready; it goes to a courier, the peer from which other owners fetch their
+    parts. Other parcels are cut on demand, and cached.
     """
 
     def __init__(self, made: Made, spec: ModelSpec, layout: Layout) -> None:
@@ -109,7 +110,7 @@ class Cutting:
         key = shards.tobytes()
         if key not in self._made.parcels:
             limits = of_chunk(self._spec, MOST_CHUNK, MOST_PARTS)
-            delta = decode(self._made.whole, limits)  # trusted
+            delta = decode(self._made.whole, limits)  # made by this peer, so trusted
             self._made.parcels[key] = encode(_part(delta, _homes(delta, self._layout), key))
         return self._made.parcels[key]
 

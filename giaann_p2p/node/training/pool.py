@@ -10,7 +10,7 @@ from giaann_p2p.node.training.learner import Made, Task, Teach
 
 
 class Pool:
-    """Learn workers, each called in a thread of its own. Create the pool within its event loop."""
+    """Learn workers, each called in a thread of its own; create the pool within the event loop."""
 
     def __init__(
         self, learn_workers: Sequence[LearnWorker], teach: Teach, log: logging.Logger | None = None

@@ -1,9 +1,9 @@
 """A swarm with hostile peers among its members: their kinds, and the replicas needed against them.
 
-Of six hostile peers two hold shards; the other kinds of harm need none. Each liar adds two replicas
-to every shard, and one owner to the quorum: so a majority of each shard's owners is honest, and so
-are two of the owners in every quorum. Two compute peers must produce the same result for a chunk,
-and compute peers that lie about results do not agree with each other.
+Of every six hostile peers, two are liars, which hold shards; the other kinds do harm without them.
+Each liar adds two replicas to every shard, and one owner to the quorum. So a majority of each
+shard's owners is honest, and so are two of the owners in every quorum. Two compute peers must
+produce the same result for a chunk, and those that lie about results never agree with each other.
 """
 
 import random
@@ -43,7 +43,7 @@ FORGERIES = frozenset(Forgery)
 def founded(
     seed: int, hostile: int, everything: bool = False, profile: str = "words", cut: int = 0
 ) -> Swarm:
-    """Return a new swarm of members that is ready for this many hostile peers."""
+    """Return a new swarm that needs tokens, with enough replicas for this many hostile peers."""
     liars = sum(_kind(number) is _liar for number in range(hostile))
     replicas = min(3 + 2 * liars, MOST_REPLICAS)
     rules = Rules(replicas=replicas, quorum=2 + liars, redundancy=2, profile=profile, cut=cut)
@@ -53,7 +53,7 @@ def founded(
 
 
 def join(swarm: Swarm, hostile: int) -> None:
-    """Add some hostile peers to a swarm, of all kinds in turn."""
+    """Add `hostile` hostile peers to a swarm, of all kinds in turn."""
     for number in range(hostile):
         let(swarm, _kind(number)(swarm, number))
 

@@ -39,7 +39,7 @@ from giaann_p2p.swarm.wire.token import Rights
 _HUGE = bytes([messages.VERSION]) + bytes(MOST_BYTES)
 _TIMEOUT = 4.0
 _LATER = 1 << 60
-"""A record's sequence number beyond any that a true clock yields."""
+"""A sequence number of a record that is higher than any honest peer's."""
 
 
 class Forgery(Enum):
@@ -149,7 +149,7 @@ class Forger(Node):
         return bytes(data)
 
     def _with_pulse(self, forgery: Forgery) -> bytes | None:
-        """Return the last record of a peer, dead or alive, with a pulse as if it lived now."""
+        """Return a peer's record with a pulse that would show the peer to be alive now."""
         live, records = self.around.directory.live(self.now), self.around.records(self.now)
         for said, data in zip(live, records, strict=True):
             if self._latest.get(said.peer, (b"", 0.0))[0] != data:

@@ -62,7 +62,7 @@ _DENSE = 1 << 31
 
 
 class Lie(Enum):
-    """What a lying storage peer can lie about."""
+    """The false claims that a lying storage peer can make."""
 
     ROWS = "all rows that are read"
     SOME_ROWS = "one in three answers with rows"
@@ -94,7 +94,7 @@ class Liar(Storage):
         self.lost = True  # nothing that it holds counts as durable
 
     def promises_of(self, world: World) -> Promises:
-        """Return promises apart from the swarm's, because a liar's breaches do not count there."""
+        """Return separate promises, so that those a liar breaks do not count as the swarm's."""
         return Promises(world.lessons, world.rules.replicas, world.rules.quorum, [])
 
     def begin_to_lie(self) -> None:
@@ -103,7 +103,7 @@ class Liar(Storage):
         self.loop.do(self.node.member.announce)
 
     def tells(self, *lies: Lie) -> bool:
-        """Return whether the peer lies about one of these subjects now."""
+        """Return whether the peer now tells any of these lies."""
         return not self.quiet and not self.lies.isdisjoint(lies)
 
     def deliver(self, sender: Peer, data: bytes, reply: OnAnswer) -> None:
@@ -188,7 +188,7 @@ class Liar(Storage):
         return Rows(said.parcel, said.moved, np.arange(count, dtype="<u2").tobytes())
 
     def _altered(self, rows: list[Row]) -> list[Row]:
-        """Alter each row, leave it out, or return another one in its place."""
+        """Return rows of which each is altered, left out, or replaced by the content of another."""
         told = []
         for row in rows:
             how = self._lying.randrange(5)

@@ -1,4 +1,4 @@
-"""The access control of a hostile peer, which goes on after the founder has revoked it."""
+"""The access control of a hostile peer that continues after the founder has revoked it."""
 
 from giaann_p2p.node.members.gate import Gate
 

@@ -1,4 +1,4 @@
-"""A compute peer that does no honest work: it sits on its leases, or delivers wrong results."""
+"""A compute peer that does no honest work: it keeps its leases, or delivers wrong results."""
 
 import random
 from collections.abc import Callable
@@ -30,7 +30,7 @@ _NO_SHARDS = np.empty(0, np.uint16)
 _TIMEOUT = 4.0
 _STRONGEST = 1 << 52
 _FIRST_OWN = 2_000_000
-"""The first chunk number of the peer's own job, which nobody else uses."""
+"""The least chunk number of jobs that a shirker makes up; honest jobs have smaller numbers."""
 _MOST_KEPT = 64
 _PUSHES = 0.25
 """The probability per second that the peer pushes something of its own."""
@@ -170,7 +170,7 @@ class Shirker(ComputePeer):
         self._push_to_all(self.job, self._own, wrong, lambda shards: some)
 
     def _push_elsewhere(self) -> None:
-        """Push rows of all shards to one shard; those of the others are wrong."""
+        """Push rows of all shards, but name only one shard; the rows of the others are wrong."""
         count = self.around.rules.shards
         shard = np.array([self._chance.randrange(count)], np.uint16)
         self._own += 1

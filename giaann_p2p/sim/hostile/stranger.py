@@ -35,7 +35,7 @@ from giaann_p2p.swarm.wire.training_messages import Beat, Learn, Learned
 
 _TIMEOUT = 4.0
 _ASKS = 0.5
-"""The probability per second that the stranger sends all its questions to some peer."""
+"""The probability per second that the stranger sends all its questions to a random peer."""
 _FOR_EVER = 1 << 40
 _EVERY_RIGHT = Rights.STORAGE | Rights.COMPUTE | Rights.CLIENT
 

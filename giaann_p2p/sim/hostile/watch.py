@@ -3,7 +3,7 @@
 In addition to all promises:
 
 1. A row that a client accepts lies between two rows that honest peers returned since it asked: it
-   equals one of them, or has grown from one and into another.
+   equals one of them, or has grown from one of them and can grow into another.
 2. No honest peer's directory has a record that a hostile peer made up, or an older record in the
    place of a newer one.
 3. Strangers get no answers.

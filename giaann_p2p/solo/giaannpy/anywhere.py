@@ -1,8 +1,8 @@
-"""The rows that ignore columns are a sum of own rows; a database that lacks them gets them here.
+"""Computes the rows that ignore columns, which databases lack, from the rows of columns (own rows).
 
 Learning adds the same to (any column, a) -> (any column, b) as to the connection of a and b in
 their columns, if they are at most five tokens apart. So the former is the sum of the latter over
-all columns, segment by segment, and the sum over parts of a database is that of the whole.
+all columns, segment by segment. The sums for the parts of a database add up to that of the whole.
 """
 
 from collections.abc import Sequence

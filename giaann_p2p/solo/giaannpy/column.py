@@ -85,8 +85,8 @@ def read(
 def _occurrences(neurons: Entries) -> tuple[Ints, Ints, int]:
     """Return features, how often each occurred, and how many of these counts were rounded.
 
-    The reference counts a neuron once more in each segment that it could reach from the start of a
-    sequence, so the largest count of its segments is that of its occurrences.
+    For each occurrence, the reference adds 1 to the neuron's count in each segment that could be
+    reached from the start of the sequence. So the largest count is that of all occurrences.
     """
     feature, slot = np.unique(neurons.places[3], return_inverse=True)
     most = np.zeros(len(feature))

@@ -1,7 +1,7 @@
-"""What the reference's files have no place for: a brain's model, and counts of delimiters.
+"""The file for what the reference's files cannot hold: a brain's model, and counts of delimiters.
 
-It is an additional file in databases that we write. GIAANNpy knows delimiters only as flags. So a
-count here is used where the flag is set, and where the file is missing, each flag counts once.
+We add this file to databases that we write. GIAANNpy knows delimiters only as flags. So a count
+here is used only if its flag is set. Without this file, each set flag counts once.
 """
 
 from typing import Annotated

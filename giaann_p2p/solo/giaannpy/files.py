@@ -1,4 +1,4 @@
-"""Reads single files of a stranger's folder: plain files only, and none beyond a size."""
+"""Reads single files of a stranger's folder: only plain files, and only up to a size limit."""
 
 import os
 import stat
@@ -7,7 +7,7 @@ from pathlib import Path
 from giaann_p2p.errors import DatabaseError
 
 _FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
-"""A link is not followed, and a pipe that nobody writes to does not block."""
+"""With these flags, a link is not followed, and a pipe without a writer does not block."""
 
 
 def plain(path: Path, most: int) -> bytes:

@@ -13,7 +13,7 @@ FEATURES = "conceptFeaturesDict.pkl"
 DETERMINISTIC_FLAGS = "conceptFeaturesReferenceSetDelimiterDeterministicList.pkl"
 PROBABILISTIC_FLAGS = "conceptFeaturesReferenceSetDelimiterProbabilisticList.pkl"
 EXTRAS = "giaann.json"
-"""A file that only we write; GIAANNpy does not look at it."""
+"""An additional file that only we write (see `extras`); GIAANNpy ignores it."""
 
 COLUMNS = "observedColumns"
 METADATA = "data.pkl"
@@ -31,7 +31,7 @@ class Column(NamedTuple):
     sources: dict[int, Path]
     """The file with the connections of each source feature, ascending."""
     unknown: int
-    """The number of other things in the column's folder."""
+    """The number of other files and folders in the column's folder."""
 
     @property
     def metadata(self) -> Path:
@@ -55,13 +55,13 @@ def checked(folder: Path) -> Path:
 
 
 def columns(folder: Path) -> list[Column]:
-    """Return the columns of a database, by the number of their concept."""
+    """Return the columns of a database, in the order of their concepts' numbers."""
     found = []
     for name, path in _entries(folder / COLUMNS):
         match = _COLUMN.fullmatch(name)
         if not match:
             raise DatabaseError(
-                f"{path} is no column; databases of other releases of GIAANNpy must be rebuilt"
+                f"{path} is not a column; databases of other releases of GIAANNpy must be rebuilt"
             )
         found.append(_column(int(match[1]), path))
     return sorted(found)

@@ -16,7 +16,7 @@ class Imported(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     known: bool
-    """Whether the brain had it already; then nothing was added."""
+    """Whether the brain had imported the database before; then nothing was added."""
     columns: int
     neurons: int
     connections: int
@@ -57,6 +57,6 @@ def learn(store: Store, database: Database) -> Imported:
 
 
 def _job(database: Database) -> bytes:
-    """Return the id of the job; it depends on the content of the files, not on their place."""
+    """Return the id of the job; it depends on the content of the files, not on their folder."""
     parts = b"giaann import\0" + database.digest + database.spec.digest.encode()
     return hashlib.blake2b(parts, digest_size=JOB_BYTES).digest()

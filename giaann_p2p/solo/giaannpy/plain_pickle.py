@@ -1,9 +1,9 @@
 """Reads pickles that hold one flat dictionary, of texts and whole numbers.
 
-A pickle is a program, and unpickling one runs whatever it names. This reader has no instruction
-that could name, import, call or build anything: it knows the dozen that a flat dictionary needs,
-and refuses a pickle at the first other one. It takes memory in proportion to the file, because
-nothing in it nests, and no instruction states a size that is used unchecked.
+A pickle is a program, and unpickling one runs whatever it names. This reader executes only the
+dozen instructions that a flat dictionary needs, none of which can name, import, call or build
+anything. It refuses a pickle at the first other instruction. It takes memory in proportion to the
+file, because nothing nests, and no size that an instruction states is used unchecked.
 """
 
 import struct
@@ -23,7 +23,7 @@ _TEXTS: Final = {0x8C: struct.Struct("<B"), ord("X"): struct.Struct("<I")}
 _TRUTHS: Final = {0x88: True, 0x89: False}
 _RECALLED: Final = {ord("h"): struct.Struct("<B"), ord("j"): struct.Struct("<I")}
 _REMEMBERED: Final = {0x94: 0, ord("q"): 1, ord("r"): 4}
-"""The instructions that give the last value the next number, with the bytes of that number."""
+"""The instructions that store the last value in the memo, with the bytes of its number there."""
 _PASSED: Final = {0x80: 1, 0x95: 8}
 """The instructions that change nothing (protocol, frame), with the bytes that follow them."""
 _DICT, _MARK, _ITEM, _ITEMS, _STOP = (ord(op) for op in "}(su.")
@@ -95,13 +95,13 @@ class _Reader:
         return int(number)
 
     def _text(self, size: int) -> str:
-        end = self._at + size  # perhaps behind the pickle: then there is no next instruction
+        end = self._at + size  # if beyond the data, reading the next instruction fails
         text = self._data[self._at : end].decode("utf-8", "surrogatepass")
         self._at = end
         return text
 
     def _remember(self, size: int) -> None:
-        """Give the last value, or the dictionary, the next number, as every pickle does."""
+        """Store the last value, or 0 for the dictionary, in the memo under the next number."""
         number = int.from_bytes(self._data[self._at : self._at + size], "little")
         if size and number != len(self._memo):
             raise ValueError("values are not numbered in turn")

@@ -45,11 +45,11 @@ class Database:
     nearest: int = 0
     """The number of kept connections whose strengths are known only to the nearest unit."""
     rounded: int = 0
-    """The number of strengths and counts that are no whole counts, and were rounded."""
+    """The number of strengths and counts that were not whole counts, and were rounded."""
     flags_only: bool = False
     """Whether delimiters are known only by flags, each of which counts once."""
     unknown: int = 0
-    """The number of other things in the folders, which were not read."""
+    """The number of other files and folders in the folders of columns; they were not read."""
 
 
 class _Hasher:
@@ -84,9 +84,10 @@ def read(
     round_strengths: bool = False,
     progress: Watch = lambda _share: None,
 ) -> Database:
-    """Read a database for a model; DatabaseError if it is unsafe, damaged, or of other settings.
+    """Read a database for a model.
 
-    `round_strengths`: round each strength that is no whole count, instead of refusing it.
+    DatabaseError if it is unsafe, damaged, or made with other settings. `round_strengths`: round
+    each strength that is not a whole count, instead of refusing it.
     """
     check_model(spec)
     known, files = tokeniser(), _Hasher(folder.checked(source))
@@ -131,12 +132,12 @@ def _check_vocabulary(source: Path, files: _Hasher, known: Tokeniser) -> None:
     ):
         file = source / name
         data = files.read(file, MOST_PICKLE)
-        if data != usual:  # what GIAANNpy writes need not be unpacked
+        if data != usual:  # a file that GIAANNpy wrote is known, and need not be unpacked
             vocabulary.check_names(dictionary(data, file), named(known), file)
 
 
 def _delimiters(source: Path, files: _Hasher, known: Tokeniser, found: Database) -> Delta:
-    """Read how often each token is a delimiter of either kind."""
+    """Return, as a delta, how often each token was a delimiter of either kind."""
     file = source / folder.EXTRAS
     more = extras.read(files.read(file, MOST_PICKLE), file) if file.exists() else None
     found.flags_only = more is None
@@ -158,7 +159,7 @@ def _flagged(flags: Plain, file: Path) -> Iterable[int]:
             raise DatabaseError(f"{file} holds something other than a flag for each feature")
         if flag:
             if not 1 <= feature <= TOKENS:
-                raise DatabaseError(f"{file} flags feature {feature}, which is no token of a text")
+                raise DatabaseError(f"{file} flags feature {feature}, which is not a text token")
             yield feature - 1
 
 

@@ -24,15 +24,15 @@ class Rows:
     feature: Ints
     """Shape [V]: each neuron's token, or -1."""
     count: Ints
-    """Shape [V]: how often each occurred."""
+    """Shape [V]: how often each neuron occurred."""
     source: Ints
     """Shape [2, M]: home and feature of each connection's source."""
     target: Ints
-    """Shape [2, M]."""
+    """Shape [2, M]: home and feature of each connection's target."""
     segment: Ints
-    """Shape [M]: the segment in the model."""
+    """Shape [M]: each connection's segment, as the model numbers segments."""
     units: Ints
-    """Shape [M]."""
+    """Shape [M]: each connection's strength in units."""
 
 
 def own_rows(rows: Rows, known: Tokeniser, spec: ModelSpec) -> Delta:
@@ -74,7 +74,7 @@ def delimiters(concept: int, counts: dict[int, int], known: Tokeniser) -> Delta:
 
 
 def ids_of(token: Ints, known: Tokeniser) -> Ids:
-    """Return the features of tokens; that of -1 is prime."""
+    """Return the feature of each token; -1 becomes the prime feature."""
     return np.where(token < 0, np.uint64(PRIME), known.ids[token])
 
 

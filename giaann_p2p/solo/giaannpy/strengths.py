@@ -1,10 +1,10 @@
-"""Strengths as the reference keeps them, sums of 32-bit fractions, and as whole units of 2^-16.
+"""Converts strengths between the reference's sums of 32-bit fractions and whole units of 2^-16.
 
-The reference adds 10 / (d + 1) for each pair of tokens d apart. In a segment of one distance all
-increments are equal, so a strength is a count, and counts are exact. In a segment of a distance in
-columns they are of many distances, and the same sum may come from different ones (10/3 + 10/6 =
-10/2), so units cannot be known for certain; the nearest is taken. It is off by at most half a unit
-for each increment, besides what the reference lost when it rounded.
+The reference adds 10 / (d + 1) for each pair of tokens d apart. In a segment of one token distance,
+all increments are equal, so a strength is a count of them, and counts are exact. In a segment of a
+distance in columns, increments of many token distances add up, and different ones may have the same
+sum (10/3 + 10/6 = 10/2). So the exact units are unknown, and the nearest number is used. It is off
+by at most half a unit for each increment, besides the rounding errors of the reference.
 """
 
 import numpy as np
@@ -25,7 +25,7 @@ _INCREMENTS = np.array([0, *(increment(d) for d in range(1, DISTANCES + 1))])
 
 
 def units_of(values: Fractions, segment: Ints) -> tuple[Ints, Mask]:
-    """Return strengths in units, and which of them are certain not to be a whole count.
+    """Return strengths in units, and which of them are certainly not whole counts of increments.
 
     No strength becomes 0: the least is one increment, or one unit.
     """
@@ -42,7 +42,10 @@ def units_of(values: Fractions, segment: Ints) -> tuple[Ints, Mask]:
 
 
 def uneven(values: Fractions, segment: Ints) -> Mask:
-    """Return which strengths are known only to a unit: by column, and not of whole units."""
+    """Return which strengths are known only to the nearest unit.
+
+    They are those by distance in columns that are not whole numbers of units.
+    """
     by_column = segment < REFERENCE_COLUMN_SEGMENTS
     found: Mask = by_column & (np.rint(values * UNITS) != values * UNITS)
     return found
@@ -62,7 +65,7 @@ def values_of(units: Ints, segment: Ints) -> Fractions:
 
 
 def _drift(count: Fractions) -> Fractions:
-    """Return how far a sum of this many equal fractions may be off, in counts.
+    """Return how far the reference's sum of this many equal fractions may be off, in counts.
 
     Each addition rounds the sum to 24 bits, and the increment itself was rounded.
     """

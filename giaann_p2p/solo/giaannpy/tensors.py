@@ -1,7 +1,7 @@
 """Reads and writes the reference's tensor files: sparse, in 32-bit fractions, on the CPU.
 
 `torch.load` with `weights_only` runs no code of a file, but may build objects larger than the file.
-So a file's parts must not grow by unpacking, and may name only what a sparse tensor is made of.
+So a file is refused if its parts grow by unpacking, or name more than a sparse tensor consists of.
 """
 
 import io
@@ -32,7 +32,7 @@ _ZIP_ERRORS = (
     OverflowError,
     struct.error,
 )
-"""What `zipfile` raises for a damaged file."""
+"""The errors that `zipfile` raises for a damaged file."""
 _NAMED = frozenset(
     [
         "torch._utils _rebuild_sparse_tensor",
@@ -47,23 +47,23 @@ _NAMED = frozenset(
         "collections OrderedDict",
     ]
 )
-"""What the pickle of a sparse tensor may name. It names fractions of any size, so that an error can
-state which are needed."""
+"""The objects that the pickle of a sparse tensor may name. Fractions of all sizes are allowed, so
+that the error for a wrong size can name the right one."""
 _NAMING = frozenset(["INST", "STACK_GLOBAL", "EXT1", "EXT2", "EXT4", "NEWOBJ", "NEWOBJ_EX", "OBJ"])
-"""Other instructions to name things; PyTorch's files have none of them."""
+"""Other pickle instructions that name or build objects; PyTorch's files have none of them."""
 
 
 class Entries(NamedTuple):
     """The entries of a sparse tensor of D dimensions: n distinct places, ascending."""
 
     places: Ints
-    """Shape [D, n]."""
+    """Shape [D, n]: the coordinates of each entry."""
     values: Fractions
-    """Shape [n]; all above 0."""
+    """Shape [n]: the value of each entry; all are above 0."""
 
 
 def entries(data: bytes, name: object, shape: Sequence[int]) -> Entries:
-    """Return the entries in a tensor file; DatabaseError, with the name, if it has another form."""
+    """Return the entries in a tensor file of this shape; DatabaseError, with `name`, otherwise."""
     _check_parts(data, name)
     with _unchecked():
         try:
@@ -85,7 +85,7 @@ def entries(data: bytes, name: object, shape: Sequence[int]) -> Entries:
 def _unchecked() -> AbstractContextManager[None]:
     """Return a context in which PyTorch does not check the indices of sparse tensors.
 
-    The check takes 12 ms per file on a busy machine; `_summed` checks the entries in a tenth of it.
+    PyTorch's check takes 12 ms per file on a busy machine; that of `_summed` takes a tenth of it.
     """
     found: AbstractContextManager[None] = torch.sparse.check_sparse_tensor_invariants(False)  # type: ignore[no-untyped-call]
     return found

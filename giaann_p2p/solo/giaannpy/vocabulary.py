@@ -1,6 +1,6 @@
 """The reference's numbers for tokens: its two dictionaries, and the tokens that they must name.
 
-A concept's number is that of its token. Feature 0 is the prime feature, and that of a token is the
+A concept has the number of its token. Feature 0 is the prime feature, and a token's feature has the
 token's number plus 1.
 """
 

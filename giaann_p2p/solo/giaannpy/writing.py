@@ -1,7 +1,7 @@
 """Writes a brain as a database: GIAANNpy can use it, and importing it gives the same brain.
 
-What the reference does not know is left out: the rows that ignore columns, which follow from the
-others, and how often a token was a delimiter, which goes into a file of its own (see `extras`).
+The reference has no rows that ignore columns; they are left out, because they follow from the other
+rows. How often a token was a delimiter is written to an additional file (see `extras`).
 """
 
 import os
@@ -28,11 +28,11 @@ from giaann_p2p.solo.giaannpy.anywhere import with_anywhere
 from giaann_p2p.solo.giaannpy.strengths import SEGMENTS, units_of, values_of
 
 _MOST = 1 << 47
-"""The number of units from which on two 32-bit fractions cannot hold a strength."""
+"""The least number of units that two 32-bit fractions together cannot hold."""
 
 
 class Exported(msgspec.Struct, frozen=True, kw_only=True):
-    """The counts of what was written."""
+    """The counts of columns, neurons and connections that were written."""
 
     columns: int
     neurons: int
@@ -149,17 +149,17 @@ def _numbers(own: Delta, tokens: Tokeniser) -> tuple[Ints, Ints]:
     """Return the reference's numbers of each neuron's concept and feature."""
     home, feature = tokens.tokens_of(own.concept), tokens.tokens_of(own.feature)
     if np.any(home < 0) or np.any((feature < 0) & (own.feature != 0)):
-        raise UsageError("this brain has neurons that are no tokens; check it: giaann solo fsck")
+        raise UsageError("this brain has neurons without a token; check it: giaann solo fsck")
     return home, feature + 1
 
 
 def _write_column(
     own: Delta, home: Ints, feature: Ints, rows: range, shift: int, made: Path
 ) -> None:
-    """Write the column of some consecutive rows."""
+    """Write the files of one column; `rows` are the indices of its neurons."""
     occurred = np.array([row for row in rows if own.count[row] or own.lengths[row]], np.int64)
     if not len(occurred):
-        return  # another column leads to it, and it was withdrawn itself
+        return  # the column has only targets of other columns; its own rows were withdrawn
     concept = int(home[rows.start])
     path = made / folder.COLUMNS / f"cIndex{concept}"
     (path / folder.CONNECTIONS).mkdir(parents=True)

@@ -103,7 +103,7 @@ def decode(data: bytes | memoryview, limits: Limits) -> PlainRows:
 
 
 def _row(cursor: Cursor, limits: Limits) -> Row:
-    """Decode one row; memory for its stated sizes is taken only once that many bytes are present.
+    """Decode one row; memory for its stated sizes is allocated only if that many bytes are present.
 
     A reader is waiting for the result. So checks use methods of bytes where they can, because each
     call to numpy costs more.

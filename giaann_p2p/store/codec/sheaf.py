@@ -1,4 +1,4 @@
-"""Sheaves: the encoding of many rows of an answer, in any order, so that nothing must be sorted.
+"""Sheaves: the encoding of an answer with many rows, in any order, so that none must be sorted.
 
     magic           4 bytes
     sizes           rows, neurons, connections, words, bytes of text, branches, segments

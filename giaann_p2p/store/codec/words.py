@@ -71,7 +71,7 @@ def words_of(concept: Ids, feature: Ids, names: Names) -> Words:
 
 
 def _texts(names: Names, ids: Ids) -> tuple[Ints, bytes]:
-    """Return each word's length of text in bytes, 0 without a text, and all texts concatenated."""
+    """Return the length in bytes of each word's text, 0 without a text, and all texts joined."""
     named = np.sort(np.fromiter(names, np.uint64, len(names)))
     at = np.searchsorted(ids, named)
     known = ids[np.minimum(at, len(ids) - 1)] == named if len(ids) else np.zeros(len(at), np.bool_)

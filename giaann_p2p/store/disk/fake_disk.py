@@ -46,7 +46,7 @@ class FakeDisk:
     _plan: _Plan = field(default_factory=_Plan)
 
     def fail_at(self, n: int, error: int, partial: bool = False, times: int = 1) -> None:
-        """Make the n-th change from now on fail with an errno, and `times` changes in all.
+        """Make `times` consecutive changes fail with an errno, from the n-th one after now.
 
         `partial`: a failing write writes half, and a failing change of a name takes effect.
         """

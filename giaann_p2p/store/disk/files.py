@@ -164,7 +164,7 @@ _sync_data = getattr(os, "fdatasync", os.fsync)  # macOS has no fdatasync
 
 
 def _rest(parts: list[memoryview], done: int) -> list[memoryview]:
-    """Return what remains to be written of some pieces after their first `done` bytes."""
+    """Return the pieces that are still to be written after the first `done` bytes of them all."""
     for at, part in enumerate(parts):
         if done < part.nbytes:
             return [part.cast("B")[done:], *parts[at + 1 :]]

@@ -130,7 +130,7 @@ class Header(NamedTuple):
 
 
 def head_of(data: bytes | memoryview) -> Head | None:
-    """Decode a record's head, without verifying the checksum; None if the data are no head."""
+    """Decode a record's head, without verifying the checksum; None if the data are not a head."""
     if len(data) < HEAD_SIZE:
         return None
     magic, kind, length, checksum = _HEAD.unpack_from(data)

@@ -32,7 +32,7 @@ def read_whole(path: Path, most: int) -> bytes | None:
 
 
 def write_whole(path: Path, data: bytes, *, synced: bool = True) -> None:
-    """Replace a file's content atomically; if `synced`, return once that is on the disk."""
+    """Replace a file's content atomically; if `synced`, return once the change is on the disk."""
     draft = path.with_name(f".{path.name}.new")
     try:
         with open_draft(draft) as file:
@@ -42,7 +42,7 @@ def write_whole(path: Path, data: bytes, *, synced: bool = True) -> None:
                 os.fsync(file.fileno())
         draft.replace(path)
         if synced:
-            _sync(path.parent)  # else a crash may bring the former file back
+            _sync(path.parent)  # else a crash may undo the renaming
     except OSError as error:
         with suppress(OSError):
             draft.unlink(missing_ok=True)
@@ -50,7 +50,7 @@ def write_whole(path: Path, data: bytes, *, synced: bool = True) -> None:
 
 
 def _sync(folder: Path) -> None:
-    """Sync a folder, where the file system can."""
+    """Sync a folder; do nothing if its file system does not support that."""
     try:
         DiskFiles(folder).sync()
     except OSError as error:

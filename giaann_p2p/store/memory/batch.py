@@ -137,7 +137,7 @@ class Pending(NamedTuple):
         return Pending((*self.batches, batch), (*self.firsts, batch.first))
 
     def since(self, floor: int) -> "Pending":
-        """Return the batches from the one that starts with piece number `floor` on."""
+        """Return the batches whose first pieces are numbered `floor` or higher."""
         at = bisect_right(self.firsts, floor - 1)
         return Pending(self.batches[at:], self.firsts[at:])
 
@@ -162,11 +162,11 @@ def batch_of(
     first: int,
     heads: Heads,
 ) -> Batch:
-    """Make a batch of a delta.
+    """Return a batch that adds a delta.
 
     `shard`: the shard of each of the delta's neurons, or -1 to leave the neuron out. `number`: the
-    number of each of these neurons. `first`: the number of the batch's first piece. `heads`: the
-    last piece of each neuron so far.
+    number of each of these neurons. `place`: the place of each connection. `first`: the number of
+    the batch's first piece. `heads`: the last piece of each neuron before this batch.
     """
     lengths = delta.lengths
     chosen = np.flatnonzero((shard >= 0) & ((delta.count > 0) | (lengths > 0)))

@@ -2,9 +2,10 @@
 
 One thread adds, merges and drops. Meanwhile any number of threads read without a lock, and see each
 row as it was at one moment. Shared objects are replaced, never mutated: a shard by its successor,
-the tuple of batches by another tuple. The order matters: a writer publishes a batch before a
-neuron's head points into it, and a merged shard before it drops batches. A reader loads in the
-opposite order: heads, batches, shards. So it finds each piece in a batch or merged into the shard.
+the tuple of batches by another tuple. The order matters: a writer publishes a batch before it makes
+one of the batch's pieces a neuron's last piece, and a merged shard before it drops batches. A
+reader loads in the opposite order: last pieces, batches, shards. So the reader finds each piece in
+a batch or merged into the shard.
 
 If the number of shards is doubled, all batches are merged first. Then a new table is published, in
 which each part of a shard is still the whole shard; so its rows are found by the new layout, too.
@@ -51,7 +52,7 @@ _NAME_BYTES = 150
 
 
 class _Table(NamedTuple):
-    """The shards by number. A table is replaced if the layout changes; its list is mutated."""
+    """The shards by number. A new layout gets a new table; other changes mutate the list."""
 
     layout: Layout
     shards: list[Shard | None]
@@ -65,7 +66,7 @@ class Columns:
         self._before = layout.shards
         """The number of all shards before the last doubling."""
         self._undivided = set[int]()
-        """The shards that the last doubling has not divided yet, because it goes on or failed."""
+        """The shards that the last doubling has not divided yet: it is still running, or failed."""
         self.places = places
         self.neurons = Neurons()
         self.names: Names = {}
@@ -88,7 +89,7 @@ class Columns:
         return self._table.shards
 
     def double(self, layout: Layout) -> None:
-        """Divide all shards, so that they are those of a layout with more of them."""
+        """Divide all shards into those of a layout that has more shards."""
         self.merge_all()
         self._before = self.layout.shards
         held = [number for number, shard in enumerate(self._shards) if shard is not None]
@@ -105,9 +106,11 @@ class Columns:
             part_of = of.astype(np.int64) // self._before
             parts = list(split(shard, part_of, self.layout.shards // self._before))
             rows = [np.arange(part.rows, dtype=np.int32) for part in parts]
-            for part, row in zip(parts, rows, strict=True):  # nothing here takes memory: a row
-                self._row[part.neuron] = row  # that is not found is looked for again and again
-            self._shards[number :: self._before] = parts  # all at once
+            # Nothing from here on may fail, such as for lack of memory: until the parts are
+            # published, a reader of a moved row retries.
+            for part, row in zip(parts, rows, strict=True):
+                self._row[part.neuron] = row
+            self._shards[number :: self._before] = parts  # publishes all parts at once
         self._undivided.discard(number)
 
     def hold(self, number: int) -> None:
@@ -246,7 +249,8 @@ class Columns:
     def features(self, concept: int, most: int) -> Ids:
         """Return up to `most` features of a column's rows here, the most frequent first.
 
-        Occurrences that are not merged yet do not count. A few of the rows may be gone by now.
+        Occurrences that are not merged yet do not count. A few of the features may have no row any
+        more, because it was dropped or withdrawn.
         """
         while True:
             found = self._features_at_once(concept, most)
@@ -258,7 +262,7 @@ class Columns:
         number = self.neurons.of_concept(concept)
         number = number[number < len(self._heads)]
         layout, shards = self._table
-        shards = list(shards)  # before the rows: an index that is newer than its shard shows
+        shards = list(shards)  # copied first, so that a row index newer than its shard is noticed
         row = self._row[number]
         here = (row != _NO_ROW) | (self._heads.last[number] >= 0)
         number, row = number[here], row[here]
@@ -297,9 +301,8 @@ class Columns:
     def rows(self, concept: Ids, feature: Ids, within: RowSlice = EVERYTHING) -> Sheaf:
         """Return a slice of the given neurons' rows; neurons without a row here are left out.
 
-        So are rows that never occurred, which only a liar adds, unless they are those of parts.
-
-        One call is cheaper than many calls of `row`.
+        Rows with a count of 0 are left out, too, because only a lying peer adds them; but rows of
+        the parts of cut columns are returned. One call is cheaper than many calls of `row`.
         """
         sheaf = self._rows(concept, feature, within)
         names = self._names_of(sheaf.concept[sheaf.row], sheaf.feature[sheaf.row])
@@ -322,14 +325,14 @@ class Columns:
                 return rows
 
     def _rows_at_once(self, concept: Ids, feature: Ids, within: RowSlice) -> Sheaf | None:
-        """Return neurons' rows; None if a shard was divided or dropped meanwhile."""
+        """Return the rows of some neurons; None if a shard was divided or dropped meanwhile."""
         number = self.neurons.look_up(concept, feature)
         number = np.unique(number[number < len(self._heads)])
         table = self._table
         of = table.layout.shards_of(*self.neurons.ids(number))
         by_shard = of.argsort(kind="stable")  # locality: read one shard after the other
         number, of = number[by_shard], of[by_shard]
-        # Load heads, then batches, then shards, so that no piece is missed while a writer merges.
+        # Load last pieces, then batches, then shards, so that no piece is missed during a merge.
         heads, pending, shards = self._heads.of(number).tolist(), self._pending, list(table.shards)
         if self._table is not table:
             return None
@@ -441,7 +444,7 @@ class Columns:
 
 
 def _count(shard: Shard, row: int, pending: Pending, piece: int) -> int:
-    """Return how often a neuron occurred."""
+    """Return how often a neuron occurred, by its merged row and its unmerged pieces."""
     merged = 0 if row == _NO_ROW else shard.plain.counts[row]
     unmerged = (batch.plain.counts[at] for batch, at in pending.chain(piece, shard.floor))
     return sum(unmerged, merged)

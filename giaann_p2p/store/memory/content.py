@@ -74,6 +74,9 @@ def _slots(shards: Sequence[Shard], neurons: Neurons) -> tuple[Ids, Ids, Ints]:
 
 
 def _names_of(concept: Ids, feature: Ids, names: Names) -> Names:
-    """Return the texts of the rows' own words; a target's text is with the target's own row."""
+    """Return the texts of the words of some rows' own neurons.
+
+    The words of a target are left out: the target's own row names them.
+    """
     words = np.unique(np.concatenate([concept, feature]))
     return {word: names[word] for word in words.tolist() if word != PRIME}

@@ -78,7 +78,7 @@ class Found:
         return Sheaf(concept, feature, {}, at, counts, starts, target, place, units)
 
     def _cut(self, run: "_Run", neurons: Neurons) -> "_Run":
-        """Return the connections in the slice."""
+        """Return a run without the connections whose targets are outside the wanted slice."""
         if not self._within.halvings:
             return run
         kept = self._within.has(*neurons.ids(run.target)).nonzero()[0]

@@ -51,7 +51,10 @@ def row_of(
     neurons: Neurons,
     places: Places,
 ) -> Row:
-    """Return a neuron's row from its only part; targets are in the order of neuron numbers."""
+    """Return a neuron's row, made from one part that has all of the row's connections.
+
+    Targets are in the order of their neurons' numbers.
+    """
     first = first_of_runs(part.target)
     target = part.target[first].astype(np.int64)
     first[:1] = False

@@ -80,10 +80,10 @@ class Shard:
 
     @cached_property
     def made(self) -> "WeakValueDictionary[tuple[int, int, int], Row]":
-        """The rows last read that someone still has, by neuron, last piece, and count of renamings.
+        """Rows that a reader still uses, by neuron, last piece, and count of renamings.
 
         A reader that asks for such a row again gets the same object. That is much faster than to
-        assemble a long row, and tells the reader at once that the row has not changed.
+        assemble a long row, and shows the reader at once that the row has not changed.
         """
         return WeakValueDictionary()
 
@@ -123,7 +123,7 @@ class Shard:
 
     @property
     def occurring(self) -> Numbers:
-        """The neurons whose rows are not empty. A neuron that was withdrawn leaves an empty row."""
+        """The neurons whose rows are not empty; a withdrawal may leave empty rows."""
         there = self.count > 0
         return self.neuron if there.all() else self.neuron[there | (np.diff(self.starts) > 0)]
 
@@ -206,7 +206,7 @@ def _shard(
     strengths: Strengths,
     floor: int,
 ) -> Shard:
-    """Make a shard whose counts and starts take as few bytes as they can."""
+    """Return a shard whose counts and starts are stored in four bytes each if they fit."""
     return Shard(neuron, narrowed(count), narrowed(starts), target, place, strengths, floor)
 
 

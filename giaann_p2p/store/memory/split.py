@@ -12,7 +12,7 @@ from giaann_p2p.store.memory.strengths import Strengths
 def split(shard: Shard, part_of: Ints, parts: int) -> Iterator[Shard]:
     """Yield each of `parts` shards into which a merged shard is divided.
 
-    `part_of`: the part of each row. The rows of a part are in the order of the shard, so no row's
+    `part_of`: the part of each row. The rows of a part stay in the order of the shard, so no row's
     index becomes larger.
     """
     order = np.argsort(part_of, kind="stable")

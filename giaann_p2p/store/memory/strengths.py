@@ -49,7 +49,7 @@ _CODES[_slots(_USUAL)] = np.arange(len(_USUAL))
 
 
 def decoded(codes: Bytes, rest: npt.NDArray[Any]) -> Ints:
-    """Return the strengths of some codes; `rest` are those that are not in the table, in order."""
+    """Return the strengths of some codes; `rest`: the strengths whose code is 0, in order."""
     # Numpy looks up one-byte indices slowly; `take` releases the interpreter lock even for a few.
     units: Ints = _USUAL[codes.astype(np.intp)]
     if len(rest):
@@ -86,7 +86,7 @@ class Strengths:
     rest: npt.NDArray[Any]
     """Shape [w]: the strengths with the code 0, in order, in four or eight bytes each."""
     before: npt.NDArray[Any]
-    """Shape [m // 256 + 1]: how many of them precede each 256th connection."""
+    """Shape [m // 256 + 1]: how many values of `rest` precede each 256th connection."""
 
     @classmethod
     def of(cls, units: Ints) -> "Strengths":
@@ -96,10 +96,10 @@ class Strengths:
         return cls(codes, narrowed(units[others]), _before(others, len(codes)))
 
     def woven(self, kept: Ints, at: Ints, more: Ints, added: Ints, new: Ints) -> "Strengths":
-        """Return these strengths with `more` added to those at `at`, and `new` ones in between.
+        """Return the strengths after a merge: `more` is added at indices `at`, `new` is inserted.
 
-        `kept` and `added` are the positions of the old and the new ones in the result. Only what
-        changes is looked up in the table.
+        `kept` and `added` are the positions of the old and the new strengths in the result. Only
+        changed and new strengths are looked up in the table.
         """
         (others,) = np.logical_not(self.codes).nonzero()
         codes = self.codes[at]
@@ -120,7 +120,7 @@ class Strengths:
         return Strengths(whole, narrowed(rest[order]), _before(others[order], len(whole)))
 
     def coded(self, start: int, end: int) -> tuple[bytes, npt.NDArray[Any]]:
-        """Return the codes from index `start` to before `end`, and their part of `rest`."""
+        """Return the codes from index `start` to before `end`, and those strengths in `rest`."""
         codes, before = self._plain
         found = codes[start:end].tobytes()
         others = found.count(_OTHER)

@@ -35,7 +35,7 @@ class Agreement(NamedTuple):
 
     agreed: Mapping[int, Agreed]
     open: list[int]
-    """The shards whose owners agree on no content by majority."""
+    """The shards of which no content is held by a majority of the owners."""
     uneven: list[int]
     """The shards whose chunks differ from those of most shards, because a text is being learned."""
 
@@ -43,7 +43,7 @@ class Agreement(NamedTuple):
 def agreement(told: DigestsOf, shards: int, placement: Owners) -> Agreement:
     """Return what most owners of each shard hold, given the digests that peers reported.
 
-    A majority is one of all owners, including those that are silent or do not serve the shard yet.
+    "Most" is a majority of all owners, including those that are silent or do not serve it yet.
     """
     agreed = dict[int, Agreed]()
     for shard in range(shards):

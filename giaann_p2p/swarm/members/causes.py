@@ -46,7 +46,7 @@ def cause_of(found: "Figures") -> Cause | None:
 
 
 def _is_starting(found: "Figures") -> bool:
-    """Return whether nobody serves some shards, and nothing shows that one of them was served.
+    """Return whether some shards are unserved, and nothing shows that any of them was ever served.
 
     Either no storage peer serves anything yet, or all these shards are being fetched: their owners
     serve them a few seconds after their start, but not all at the same time.

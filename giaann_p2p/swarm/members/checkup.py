@@ -26,8 +26,8 @@ class Damage(msgspec.Struct, frozen=True):
 
     shard: int
     peers: list[Peer]
-    """Peers whose replica differs from the most frequent one; all of these peers if there is a
-    tie."""
+    """Peers whose replica differs from the most frequent content; all peers with these chunks if
+    there is a tie."""
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True):

@@ -21,11 +21,12 @@ _ARRAYS = "expires", "known_for", "live", "holds"
 _NONE: Shards = np.empty(0, np.uint16)
 _ROWS_AT_ONCE = 64
 _GROWTH = 1.25
-"""The factor by which room grows: a large swarm's sets take most of the memory of a directory."""
+"""Factor by which room for sets grows; it is low because the sets of a large swarm take most of a
+directory's memory."""
 
 
 class SetColumn:
-    """A set of shards for each row; an empty one takes no memory.
+    """A set of shards for each row; an empty set takes no memory.
 
     Few peers fetch shards or keep cold copies at any time, and a set of a large swarm takes 8 KiB.
     """
@@ -73,7 +74,7 @@ class SetColumn:
         return (byte >> (shards & 7) & 1).astype(np.bool_)
 
     def divided(self, shards: int) -> "SetColumn":
-        """Return the column after a division into `shards` shards: sets have all children."""
+        """Return the column after a division into `shards`: each set has its shards' children."""
         other = SetColumn(0, shards)
         other._bits = _repeated(self._bits, self._shards, shards // self._shards).copy()
         other._place, other._spare = self._place, self._spare
@@ -82,7 +83,7 @@ class SetColumn:
     def _add_places(self) -> None:
         before = len(self._bits)
         after = max(before + 1, int(_GROWTH * before))
-        self._bits.resize((after, self._bits.shape[1]), refcheck=False)  # nobody has a view of it
+        self._bits.resize((after, self._bits.shape[1]), refcheck=False)  # no view of it exists
         self._spare += range(after - 1, before - 1, -1)
 
 
@@ -175,9 +176,9 @@ class Claims:
         return found
 
     def unsettled(self, owners: Ints, among: Mask) -> int:
-        """Return how many replicas their owners do not serve, by the owners' rows as above.
+        """Return how many replicas their owners do not serve; `owners` is as in `held_beyond`.
 
-        The replicas of rows that are not `among` those that count are left out: silent peers fetch
+        Owners whose rows are not flagged in `among` do not count: they are silent, so they fetch
         nothing.
         """
         shard = np.arange(len(owners))[:, None]
@@ -186,9 +187,9 @@ class Claims:
         return int(np.count_nonzero(~settled))
 
     def least_known(self) -> int:
-        """Return the row to evict first: not live, and of the peer that is missed the least.
+        """Return the row to evict first: that of the least useful peer that is not live.
 
-        A peer that holds no shards is missed least, then the one that sent records for the shortest
+        A peer that holds no shards is least useful, then the one that sent records for the shortest
         time.
         """
         worth = np.where(self.holds, self.known_for, -1.0)

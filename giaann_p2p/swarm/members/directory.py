@@ -103,8 +103,8 @@ class Directory:
         self.strange = 0
         """Number of bare pulses whose record was not known."""
         self.strange_buckets = set[int]()
-        """Buckets of short pulses and patches whose record was not known; whoever deals with them
-        clears the set."""
+        """Buckets of short pulses and patches whose record was not known; the code that handles
+        them clears the set."""
         self._swarm_id, self._rules, self._most, self._forget = swarm_id, rules, most, forget
         self._admission = admission
         self._claims = Claims(min(_FEWEST_ROWS, most), rules().shards)
@@ -127,8 +127,9 @@ class Directory:
     def merge(self, data: bytes, now: float) -> SignOfLife | None:
         """Store a record, or the pulse of a known one, if it is new and valid.
 
-        `data` is a record, a patch, or a bare or short pulse. Returns None if it is not newer than
-        what is known, or its record is not, or the directory is full. RecordError if it is invalid.
+        `data` is a record, a patch, or a bare or short pulse. Returns None if it is not new, if the
+        record of a pulse or patch is unknown, or if the directory is full. RecordError if it is
+        invalid.
         """
         self._advance(now)
         try:
@@ -142,7 +143,7 @@ class Directory:
             raise
 
     def _unfolded(self, data: bytes) -> bytes | None:
-        """Return a patch as a record, and a short pulse as a bare one; None if they are not new."""
+        """Expand a patch to a record, or a short pulse to a bare one; None if it is not new."""
         if is_short(data):
             rows = self._ids.rows(data)
         elif is_patch(data):
@@ -230,7 +231,7 @@ class Directory:
         return self._announcements(self._claims.live)
 
     def overdue(self, role: Role, due: float, now: float) -> list[Peer]:
-        """Return the live peers of a role whose next sign of life was due by a time."""
+        """Return the live peers of a role whose next sign of life was due by the time `due`."""
         self._advance(now)
         said = [entry.announcement for entry in self._live() if entry.next_due <= due]
         return [one.peer for one in said if one.role == role]
@@ -317,8 +318,8 @@ class Directory:
     def held_by(self, among: Callable[[Peer], bool], live: bool, now: float) -> Mask:
         """Return which shards certain storage peers hold or held, one flag per shard.
 
-        `among` says whether a peer counts. If `live`, only live peers count; otherwise only peers
-        that vanished, with what they last held.
+        `among` returns whether a peer counts. If `live`, only live peers count; otherwise only
+        peers that vanished, with what they last held.
         """
         self._advance(now)
         rows = np.flatnonzero(self._claims.holds & (self._claims.live == live))
@@ -400,7 +401,7 @@ class Directory:
         self._version += self._claim(row, entry) != before
 
     def _renew(self, row: int, old: Entry | None, entry: Entry) -> None:
-        """Store an entry that has just arrived; its life begins anew."""
+        """Store an entry that has just arrived; its lifetime starts again."""
         self._entries[row] = entry
         if old and len(self._silences):
             self._dispel(old, entry)
@@ -427,7 +428,7 @@ class Directory:
                 self._silences.end(peer)
 
     def _advance(self, now: float) -> None:
-        """Expire records, and forget those that expired long ago; follow the number of shards."""
+        """Expire records, forget those that expired long ago, and adopt a new number of shards."""
         if self._claims.shards != self._rules().shards:
             self._count_anew()
         if now < self._due:

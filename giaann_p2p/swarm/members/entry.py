@@ -1,4 +1,4 @@
-"""A directory's entry for a peer and role, and how the entry's record is told apart from others."""
+"""A directory's entry for a peer and role, and how patches and short pulses are expanded by it."""
 
 from collections.abc import Sequence
 
@@ -17,12 +17,12 @@ from giaann_p2p.swarm.wire.pulse import (
 from giaann_p2p.swarm.wire.record import Announcement
 
 _MOST_BEHIND = 12
-"""Maximum number of pulses by which a short pulse may be ahead of the known one. More: a false one
-costs more hashes. A peer that is further behind gets whole records anyway."""
+"""Maximum number of pulses by which a short pulse may be ahead of the known one. More: a false
+pulse costs more hashes. A peer that is further behind gets whole records anyway."""
 
 
 class VainError(RecordError):
-    """A short pulse that cost hashes, and continues no record's chain."""
+    """A short pulse that continues no record's chain, although checking it cost hashes."""
 
 
 class Entry(msgspec.Struct, frozen=True):
@@ -39,7 +39,7 @@ class Entry(msgspec.Struct, frozen=True):
     first: float
     """Time at which the first record of the peer arrived."""
     arrived: float
-    """Time at which the stored record of the peer, with its pulse, arrived."""
+    """Time at which the stored record, or its newest pulse, arrived."""
 
     @property
     def lived(self) -> int:
@@ -48,7 +48,7 @@ class Entry(msgspec.Struct, frozen=True):
 
     @property
     def next_due(self) -> float:
-        """Time at which a live peer has shown its next sign of life: thrice in a lifetime."""
+        """Time by which a live peer shows its next sign of life; there are three in a lifetime."""
         return self.arrived + self.announcement.lifetime / 3
 
 
@@ -61,10 +61,10 @@ class SignOfLife(msgspec.Struct, frozen=True):
 
 
 def unfolded(data: bytes, entries: Sequence[Entry]) -> bytes | None:
-    """Return a patch as a record, and a short pulse as a bare one; None if they bring nothing new.
+    """Expand a patch to a record, or a short pulse to a bare one; None if it brings nothing new.
 
-    `entries` are those that it may belong to, one or more. RecordError if it is malformed, or if
-    it was hashed in vain.
+    `entries` are the one or more entries to which `data` may belong. RecordError if a patch is
+    malformed, or if a short pulse was hashed but continues no entry's chain.
     """
     if is_patch(data):
         base = entries[0]

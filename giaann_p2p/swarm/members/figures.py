@@ -76,7 +76,7 @@ class Figures(msgspec.Struct, frozen=True, kw_only=True):
     edition: int = 0
     """Number of the edition that sets the swarm's rules; 0 for the manifest."""
     cut: tuple[CutFigures, ...] = ()
-    """The columns that are cut by target, for each size of chunks from which on more are cut."""
+    """How many columns are cut by target, for each chunk size at which more are cut than before."""
     health: Health
 
     @property
@@ -87,7 +87,7 @@ class Figures(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def cut_figures(rules: Rules) -> tuple[CutFigures, ...]:
-    """Return how many columns are cut by target; a size that cuts none anew is left out."""
+    """Return how many columns are cut by target, without chunk sizes that cut none anew."""
     parts = [[cut.parts for cut in columns.cuts] for columns in rules.cuts]
     return tuple(
         CutFigures(chunk=size, columns=len(now), parts=sum(now))

@@ -2,8 +2,8 @@
 
 After its first lie a peer is avoided for FIRST_BACKOFF seconds, and after each further one for
 twice as long as the last time, up to LONGEST_BACKOFF. Unlike the backoff for silence
-(`silent_backoff`), no answer ends it early, and the count is kept: a liar is trusted again, but the
-next lie costs more.
+(`silent_backoff`), it is not ended early by an answer, and the count of lies is kept: a liar is
+trusted again, but the next lie costs more.
 """
 
 from giaann_p2p.backoff import Backoff

@@ -3,7 +3,7 @@
 1. Any change to the record is news, except to its time of issue. The load is news only when a
    figure has doubled or halved, or became or was zero, because others only use it to choose between
    peers. The memory in use is news when it has changed by an eighth, when the peer becomes nearly
-   full or full, and after a minute: while a swarm learns it changes at each of its peers.
+   full or full, and after a minute: while a swarm learns, it changes all the time at each peer.
 2. A pulse is due every `PULSE_SECONDS` after the record was issued. A pulse may be shown one step
    early, because posts are not punctual; a peer that posts more often signs a new record. So a
    pulse hardly overstates how long its peer has lived.
@@ -18,7 +18,7 @@ from giaann_p2p.swarm.wire.pulse import MOST_PULSES, PULSE_SECONDS, joined, puls
 from giaann_p2p.swarm.wire.record import Announcement, Load, signed
 
 _SOME = 8
-"""The memory in use is news when it has changed by one part in so many."""
+"""The memory in use is news when it has changed by one part in this number, or more."""
 USED_EVERY = 60
 """Seconds after which any change of the memory in use is news."""
 
@@ -60,7 +60,7 @@ class OwnRecord:
 
 
 def is_news(old: Announcement, new: Announcement) -> bool:
-    """Return whether a new announcement differs from the old one so much that it must be signed."""
+    """Return whether an announcement differs so much from the old one that it must be signed."""
     same = msgspec.structs.replace(
         new,
         sequence=old.sequence,

@@ -149,7 +149,7 @@ class PeersView:
     def beside(self, now: float) -> Mapping[Peer, Shards]:
         """Return the peers that hold shards without owning them, with those shards.
 
-        Such a peer holds the shards beside owners that it takes for newcomers (see `held_beside`),
+        Such a peer holds the shards beside owners that it regards as newcomers (see `held_beside`),
         or is about to hand them over. Per shard, at most as many such peers count as the shard
         should have replicas: the ones that this peer has seen for the longest time. So strangers
         with false claims cannot make writers push to any number of peers.
@@ -238,7 +238,7 @@ class PeersView:
         return before[2]
 
     def standing_now(self) -> Callable[[Peer], bool]:
-        """Return a function that says which peers have standing now; other threads may call it."""
+        """Return a function that any thread may call to ask whether a peer has standing now."""
         book, live = self.standing.copy(), self.directory.live(self._heard_at)
         vouched = frozenset(said.peer for said in live if self._vouched(said.peer))
         return lambda peer: book.has(peer) or peer in vouched

@@ -68,8 +68,8 @@ matters only in swarms of more than 16 R peers. A multiple of the median would d
 would move many shards whenever the median changes from one common size to the next."""
 _CAPACITY_BITS = 7
 _FURTHER_ROUNDS = 16
-"""Maximum number of rounds in which peers reject requests for a further replica. Few peers are left
-for it, so respecting all bounds might take thousands of rounds; after this many, hardly any peer
+"""Maximum number of rounds in which peers reject requests. Respecting all bounds might take
+thousands of rounds if few peers have room for a further replica; after this many, hardly any peer
 exceeds its bound, and only by a few percent."""
 _NEVER = np.uint32(0xFFFFFFFF)
 _ONE = 1 << 40
@@ -180,7 +180,7 @@ class Placement:
 
     @cached_property
     def _owned(self) -> tuple[Shards, Ints]:
-        """The shards of all peers, concatenated, and the offset at which each peer's begin.
+        """The shards of all peers, concatenated, and the offset at which those of each peer begin.
 
         The last offset is the end.
         """
@@ -279,7 +279,7 @@ def _shares(capacities: list[int], shards: int, replicas: int) -> Floats:
 
 
 def _bounds(shares: Floats, shards: int) -> Ints:
-    """Return how many shards each peer may own at most: at least its share, rounded up."""
+    """Return the maximum number of shards of each peer, never below its share, rounded up."""
     return np.minimum(np.maximum(np.ceil(shares), np.floor(shares * BOUND)), shards).astype(int)
 
 
@@ -384,7 +384,7 @@ def _match(
 ) -> npt.NDArray[np.bool_]:
     """Return which requests are granted, one flag each: R per shard, no peer over its bound.
 
-    Peers may be over their bounds after this number of `rounds`; 0 for as many as are needed.
+    After this number of `rounds` it stops, even if peers are over their bounds; 0 for no limit.
     """
     last = np.full(len(bounds), _NEVER)  # shape [P]: each peer rejects later requests than this
     firsts = np.searchsorted(asked.shard, np.arange(shards))

@@ -1,7 +1,7 @@
 """The ids by which a directory finds the records that pulses belong to.
 
-Each record of the directory has a row, and a row may have two ids: its record's, and that of the
-record which it has replaced, because pulses of that one may still be in transit.
+Each record of the directory has a row, and a row may have two ids: that of its record, and that of
+the record that it replaced, because pulses of the replaced record may still be in transit.
 """
 
 from giaann_p2p.swarm.wire.identity import Peer
@@ -9,12 +9,12 @@ from giaann_p2p.swarm.wire.pulse import BEGINNING_BYTES, beginning
 from giaann_p2p.swarm.wire.record import bucket_of
 
 _MOST_ALIKE = 16
-"""Maximum number of records on which a short pulse is tried. Whoever announces more that begin
-alike only keeps the short pulses of these from counting; bare pulses still do."""
+"""Maximum number of records on which a short pulse is tried. A peer that announces more records
+whose ids begin alike only makes short pulses of such records useless; bare pulses still count."""
 
 
 class RecordIds:
-    """The rows of a directory by the ids of their records, whole or only begun."""
+    """Finds the rows of a directory by their records' ids, or by the first bytes of these ids."""
 
     def __init__(self) -> None:
         self._rows: dict[bytes, int] = {}

@@ -1,8 +1,8 @@
 """Estimates the replicas and bytes that a founder's change of the rules would move.
 
-Nobody knows the size of each shard. So a shard counts as large as the mean shard of the peers that
-serve it, by what their records say that they use. The children into which it is divided share it
-equally.
+No peer knows the size of every shard. So each owner of a shard is assumed to use equal memory for
+each of its shards, and the shard's size is the mean over its owners, by the memory in use that they
+announce. The children of a divided shard share its size equally.
 """
 
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from giaann_p2p.swarm.members.placement import Floats, Placement
 from giaann_p2p.swarm.wire.identity import Peer
 
 _FULL = 0.9
-"""Share of a peer's capacity above which a plan warns of it."""
+"""Share of its capacity above which a plan lists a peer."""
 
 
 class Filled(NamedTuple):
@@ -23,14 +23,14 @@ class Filled(NamedTuple):
 
     peer: Peer
     share: float
-    """The share of its capacity that it would use at the end."""
+    """The share of its capacity that the peer would use at the end."""
     peak: float
-    """The share of its capacity that it would use with what it has yet to hand over: a peer keeps
-    the shards that it loses until their owners have them."""
+    """The share of its capacity that the peer would use before it has handed over any shard: it
+    keeps the shards that it loses until their new owners have them."""
 
     @property
     def stays(self) -> bool:
-        """Whether it would still have little room left at the end."""
+        """Whether the peer would still have little room left at the end."""
         return self.share > _FULL
 
 
@@ -55,7 +55,7 @@ class ReshardPlan(NamedTuple):
 
 
 def plan_of(before: Placement, after: Placement, found: Overview) -> ReshardPlan:
-    """Return what would move from a placement to another; `found` has what peers use and hold."""
+    """Return what a change of placement would move; `found` has what peers use and hold."""
     sizes = _sizes(before, found)
     times = len(after.owner_matrix) // len(sizes)
     then = np.tile(sizes, times) / times  # shard s of N becomes s, s + N and so on

@@ -1,8 +1,8 @@
 """Decides when the founder's bootstrap peer raises the swarm's rules by itself (`--reshard auto`).
 
-1. Shards double if storage peers have fewer than `FEWEST` each on average: then they are filled
-   unevenly, and in the end some stay empty. They double also if a shard takes more than `LARGEST`
-   bytes: then it takes long to copy one.
+1. Shards double if storage peers have fewer than `FEWEST` shards each on average: then peers are
+   filled unevenly, and in the end some stay empty. They also double if a shard takes more than
+   `LARGEST` bytes: then it takes long to copy one.
 2. A chunk becomes the power of two with at least `_SENTENCES` sentences for each storage peer,
    because a chunk takes a message to each, whatever its size. So a sentence takes half a message;
    by docs/scale.md the writer's work is then a seventh of parsing with 1,000 peers. Few peers keep
@@ -10,12 +10,12 @@
 3. More replicas would take the volunteers' memory, so they are the founder's decision.
 4. Nothing changes while the swarm is restless: while there are fewer storage peers than replicas,
    or more than a quarter of them fetch shards or have not divided theirs by the newest edition.
-5. A change must be wanted at `LOOKS` looks in a row, and comes `PAUSE` seconds after the last one.
+5. A change must be needed at `LOOKS` looks in a row, `PAUSE` seconds or more after the last change.
 
 Announcements may be false, and an edition cannot be taken back. So only peers with standing
-count, each once. Each peer's own shards have a mean size, and the median of these counts, so that
-no minority can make it larger than the largest true one; and a quarter of the peers cannot stop a
-change. Shards that double for the number of peers end at less than twice `FEWEST` a peer.
+count, each once. The size of a shard is the median of the peers' own mean sizes, so that no
+minority can make it larger than the largest true one; and a quarter of the peers cannot stop a
+change. If shards double because there are many peers, each peer then has fewer than twice `FEWEST`.
 """
 
 from collections import deque
@@ -32,31 +32,31 @@ from giaann_p2p.swarm.wire.manifest import Rules
 from giaann_p2p.units import readable_bytes
 
 FEWEST = 50
-"""Number of shards a storage peer, on average, below which shards double."""
+"""Average number of shards per storage peer below which shards double."""
 LARGEST = 256 << 20
-"""Bytes of memory of a shard above which shards double: copying it takes 5 s at 50 MB/s. A share of
-a peer's capacity need not be looked at: with `FEWEST` shards it is a fiftieth at most."""
+"""Size of a shard, in bytes of memory, above which shards double: copying it takes 5 s at 50 MB/s.
+Its share of a peer's capacity needs no limit: with `FEWEST` shards it is a fiftieth at most."""
 LOOKS = 10
-"""Number of looks in a row at which a change must be wanted."""
+"""Number of looks in a row at which a change must be needed."""
 PAUSE = 3600.0
 """Seconds from one edition to the next."""
 _SENTENCES = 2
-"""Sentences in a chunk for each storage peer."""
+"""Minimum number of sentences in a chunk per storage peer."""
 
 
 class Storing(NamedTuple):
     """What a storage peer with standing announces."""
 
     edition: int
-    """Number of the newest edition of the rules that it has."""
+    """Number of the newest edition of the rules that the peer has."""
     is_settled: bool
-    """Whether it fetches no shard."""
+    """Whether the peer takes part in the swarm, and fetches no shard."""
     size: float | None
-    """Bytes of memory that one of its shards takes on average; None if it owns none."""
+    """Mean memory of the peer's shards, in bytes; None if it owns none."""
 
 
 class Wish(NamedTuple):
-    """The numbers to be raised; 0 for one that stays as it is."""
+    """The new values of numbers to be raised; 0 for one that stays as it is."""
 
     shards: int
     chunk: int
@@ -66,7 +66,7 @@ NOTHING = Wish(0, 0)
 
 
 class ReshardRule:
-    """Remembers what was wanted at the last looks, and returns what all of them wanted."""
+    """Remembers the wishes of the last looks, and returns what all of them have in common."""
 
     def __init__(self) -> None:
         self._last = deque[Wish](maxlen=LOOKS)
@@ -74,7 +74,7 @@ class ReshardRule:
         self._changed = -inf  # time at which the newest edition was first seen
 
     def look(self, rules: Rules, peers: Sequence[Storing], now: float) -> Wish:
-        """Return what is to be raised now, by the rules and the peers of this look."""
+        """Record a look at the rules and the peers, and return what is to be raised now."""
         if rules.edition != self._edition:
             if self._edition is not None:
                 self._changed = now
@@ -88,7 +88,7 @@ class ReshardRule:
 
 
 def wanted(rules: Rules, peers: Sequence[Storing]) -> Wish:
-    """Return what these peers would need to be raised, if the swarm is calm."""
+    """Return what should be raised for these peers; nothing while the swarm is restless."""
     settled = sum(one.is_settled and one.edition == rules.edition for one in peers)
     if len(peers) < rules.replicas or 4 * settled < 3 * len(peers):
         return NOTHING
@@ -102,7 +102,7 @@ def wanted(rules: Rules, peers: Sequence[Storing]) -> Wish:
 
 
 def reason(rules: Rules, wish: Wish, peers: Sequence[Storing]) -> str:
-    """Return in words what is raised, and why."""
+    """Return a phrase that says what is raised, and why."""
     count, said = len(peers), list[str]()
     if wish.shards and _is_coarse(rules, peers):
         each = rules.replicas * rules.shards // count
@@ -123,7 +123,7 @@ def storing(around: PeersView, now: float) -> list[Storing]:
     placement, found = around.placement(now), list[Storing]()
     for peer in around.standing_members(now):
         if (said := around.directory.announcement(peer)) is not None:
-            owned = len(placement.shards_of(peer))  # counting those in the record takes far longer
+            owned = len(placement.shards_of(peer))  # decoding the record's sets takes far longer
             size = said.used / owned if owned else None
             found.append(Storing(said.edition, said.is_settled, size))
     return found
@@ -134,5 +134,5 @@ def _is_coarse(rules: Rules, peers: Sequence[Storing]) -> bool:
 
 
 def _size(peers: Sequence[Storing]) -> float:
-    """Return the median of the peers' mean bytes of a shard; 0 if nobody owns one."""
+    """Return the median of the peers' mean shard sizes, in bytes; 0 if no peer owns a shard."""
     return median([one.size for one in peers if one.size is not None] or [0.0])

@@ -9,8 +9,8 @@ Standing decides two things about data (see `held_beside` and `Writer`): each sh
 at peers with standing, beside those of newcomers, and an update is committed only when a holder
 with standing has it. So peers that join and vanish, however large and in however young a swarm,
 take no data with them. It also decides how fast an author may teach, but not while the whole book
-is younger than `founding` seconds: in the first minutes of a swarm, authors that have only just
-begun to learn are no flood.
+is younger than `founding` seconds: in the first minutes of a swarm, many new authors are normal,
+and not a flood.
 
 A peer that is caught lying loses no seconds. But it does not count as a keeper of anything while
 audits by most owners of a shard, with standing themselves, find its replica wrong (see
@@ -47,7 +47,7 @@ evicted first, so a flood of strangers never evicts a peer with standing."""
 MOST_BYTES = 64 * MOST_PEERS
 """Maximum length of an encoded book of standing, in bytes."""
 _TIME = Peer(b"")
-"""The name of no peer, with which a book notes when it was saved; earlier releases ignore it."""
+"""Marks the entry with the time at which a book was saved; earlier releases ignore that entry."""
 _Seconds = Annotated[int, msgspec.Meta(ge=0, lt=1 << 48)]
 
 
@@ -164,7 +164,7 @@ class Standing:
         return msgspec.msgpack.encode([(_TIME, max(0, int(self._now))), *seen])
 
     def note(self) -> list[Note]:
-        """Return an order to save the book if that is due; otherwise no order."""
+        """Return an order to save the book if that is due; otherwise an empty list."""
         pause = min(NOTED_EVERY, max(_NOTED_FIRST, self._noted / _NOTED_PART))
         if self.oldest < self._noted + pause:
             return []

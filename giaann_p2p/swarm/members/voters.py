@@ -7,8 +7,8 @@ a shard without owning it may be asked, but does not vote: it gets no more updat
 falls behind. A liar neither votes nor is asked until its backoff ends.
 
 A majority is more than half of all replicas that a shard should have, even if fewer owners are
-known. The reason: a reader that is cut off from most of a swarm forgets those peers, and cannot
-distinguish that from a swarm with few peers.
+known. The reason: a reader that is cut off from most of a swarm forgets the peers that it cannot
+reach, and the rest looks like a swarm with few peers.
 """
 
 from giaann_p2p.swarm.members.liar_backoff import LiarBackoff

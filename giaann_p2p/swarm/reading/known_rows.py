@@ -1,8 +1,8 @@
 """Rows that a reader has cached, and how peers confirm by marks that they have not changed.
 
-A call names the known rows of its first neurons by their marks (see `row_mark`), and the answer
-names by their positions those that are the same. The salt of the marks is derived from the reader's
-secret and drawn anew for each call, so nobody can foresee it.
+A call has the marks of the known rows of its first neurons (see `row_mark`), and the answer lists
+the positions of those rows that have not changed. The marks' salt is derived from the reader's
+secret, and is a new one for each call, so no other peer can foresee it.
 """
 
 import hashlib
@@ -28,7 +28,7 @@ class Marking(NamedTuple):
     secret: bytes = b""
     """Random bytes that only this reader knows, at most 64; without them no marks are sent."""
     least: int = LEAST
-    """Minimum number of connections of a row that is confirmed by its mark."""
+    """Minimum number of connections of a row for which a mark is sent."""
 
 
 NO_MARKS = Marking()
@@ -63,9 +63,9 @@ class Marker:
 
 
 def confirmed(data: bytes, marked: Marked) -> Known:
-    """Return the rows at the positions that an answer names; MessageError if it is wrong."""
+    """Return the rows at the positions in an answer's `same`; MessageError if these are invalid."""
     if len(data) % POSITION_BYTES:
-        raise MessageError(f"{len(data)} bytes are no positions of rows")
+        raise MessageError(f"{len(data)} bytes are not a valid list of row positions")
     at = np.frombuffer(data, "<u2").tolist()
     if any(after <= before for before, after in pairwise(at)):
         raise MessageError("the positions of confirmed rows do not ascend")

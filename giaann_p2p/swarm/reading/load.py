@@ -2,8 +2,8 @@
 
 If each reader kept to the quickest replica, that one would serve nearly all reads of a shard, and
 soon be no quicker than the others. So among the peers that may be asked:
-1. a peer's expected wait is its usual latency. It is longer while the peer hangs, which means that
-   a call to it is late, and for a second after it answered that it is busy;
+1. a peer's expected wait is its usual latency. The wait is longer while the peer hangs, which means
+   that a call to it is late, and for a second after the peer answered that it is busy;
 2. a peer without samples is taken to be as quick as the quickest one, so that it is tried;
 3. those whose wait is about the shortest share the reads: a peer that hangs comes last, and one
    with fewer open calls comes first. Ties are broken by the peer's turn: a hash of the question,
@@ -50,7 +50,7 @@ class Loads:
         if busy:
             self._busy = {one: until for one, until in self._busy.items() if until > now}
             self._busy[peer] = now + _BUSY
-        if not busy or took > self._latencies.usual(peer, now):  # a quick refusal is no answer
+        if not busy or took > self._latencies.usual(peer, now):  # a quick refusal shows no latency
             self._latencies.took(peer, took, now)
 
     def open(self, peer: Peer) -> int:
@@ -81,6 +81,6 @@ class Loads:
         return calls is not None and now - calls[0] >= self._latencies.late(peer, now)
 
     def _turn(self, question: int, peer: Peer) -> bytes:
-        """Return a peer's turn. A CRC would give one replica of three half of the turns."""
+        """Return a peer's turn; a CRC would give one of three replicas half of the turns."""
         data = b"%d %b %b" % (question, self._reader, peer)
         return hashlib.blake2b(data, digest_size=8).digest()

@@ -8,10 +8,11 @@ from giaann_p2p.swarm.wire.identity import Peer
 from giaann_p2p.swarm.wire.row_messages import MOST_READ
 
 _SLICES_AT_ONCE = 4
-"""Maximum number of slices of one question that are asked for at the same time. Each takes its
-holder the time to look through the whole row."""
+"""Maximum number of slices of one question that are asked for at the same time, because a holder
+goes through the whole row for each slice."""
 _ENOUGH_SAY_SO = 2
-"""Number of peers that must say that an answer would be too long, while others are left to ask."""
+"""Number of peers that must refuse an answer as too long to be believed while others are left to
+ask."""
 
 
 class Part:
@@ -29,7 +30,7 @@ class Part:
         self.within = within
         """The slice of the rows; unless it is everything, the part has only one neuron."""
         self.has_begun = not within.halvings
-        """Whether peers may be asked; slices wait for others of the same question."""
+        """Whether peers may be asked; slices of one question wait for each other."""
         self.rows: list[Row | None] | None = None
         """The rows of `neurons`; None while the part has no result."""
         self.tried: set[Peer] = set()
@@ -48,7 +49,7 @@ class Part:
         """The peers that refused a call as too long, and the number of neurons in the call. Only
         the smallest refused calls count."""
         self.is_too_long = False
-        """Whether to ask for less at once."""
+        """Whether the answer is believed to be too long, so that less must be asked for at once."""
 
     @property
     def least_refused(self) -> int:
@@ -82,7 +83,7 @@ class Reading:
     def __init__(self, number: int, question: Question, parts: list[Part], end: float) -> None:
         self.number, self.question, self.parts, self.end = number, question, parts, end
         self.most = MOST_READ
-        """The most neurons to ask for at once."""
+        """Maximum number of neurons to ask for at once."""
 
     @property
     def slices(self) -> list[Part]:

@@ -111,12 +111,12 @@ class PromptRouting:
         self._backoff: dict[Peer, Backoff] = {}
         self._until: dict[Peer, float] = {}  # time until which each peer is avoided
         self._refusals: dict[Peer, int] = {}  # number of refusals since the last new token
-        self._left = -inf  # time at which the last peer was given up
+        self._left = -inf  # time at which a peer was last given up
         self._peer: Peer | None = None
         self._calls = 0
         self._asked: int | None = None  # the number of the pending call
         self._next = inf  # time of the next call, if none is pending
-        # Times of the last new token: of any peer; and of this peer, or else of its first call.
+        # `_news`: time of the last new token. `_since`: the same, or when this peer was chosen.
         self._news = self._since = -inf
         self._reason = _SAID_NOTHING
         self._over = False

@@ -54,8 +54,8 @@ from giaann_p2p.swarm.wire.message import Message
 from giaann_p2p.swarm.wire.row_messages import MOST_READ
 
 _MOST_SLICES = 256
-"""Maximum number of slices of one question that are not read yet. A peer that has all of more
-refused is suspected."""
+"""Maximum number of slices of one question that are not read yet. Once there are as many, a peer
+that refuses a slice as too long is suspected instead."""
 _PAUSE = 0.2
 """Seconds until the peers of a shard are retried, after all of them were asked in vain."""
 
@@ -255,9 +255,9 @@ class Reader:
         return calls
 
     def _choices(self, part: Part, now: float) -> list[Peer]:
-        """Return the peers to ask next for a part of a question.
+        """Return the peers to ask next for a part of a question, perhaps none.
 
-        That is one more if a peer is late, and as many as a vote needs.
+        These are one more peer if another one is late, or as many as a vote still needs.
         """
         chosen = list[Peer]()
         known = len(part.asked) + len(part.heard)

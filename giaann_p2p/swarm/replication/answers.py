@@ -3,8 +3,8 @@
 When the number of shards doubles, a peer divides its store in another thread, a moment before its
 decisions follow. Until they do, reads still count shards as the decisions do, and any other
 question about shards is refused as busy. That is checked once the answer is made: a layout only
-grows, so if the store then still has the layout of the decisions, it had it all along, and no half
-of a shard passes for a whole one.
+grows, so if the store then still has the decisions' layout, it had that layout all along, and the
+answer cannot present half of a shard as a whole one.
 """
 
 from collections.abc import Callable
@@ -81,12 +81,13 @@ _MOST_NAMED = 1 << 20
 _FEW = 4
 """Maximum number of rows in an answer that may use the plain encoding."""
 _MOST_SENT = 1 << 20
-"""Maximum number of connections in the rows of one answer, if they are merged. It takes about 2 MB,
-and a few tenths of a second."""
+"""Maximum number of connections in the rows of one answer, by a count of those that the store has
+merged already. An answer of this size takes about 2 MB, and a few tenths of a second."""
 _MOST_ROWS = MOST_BYTES - (1 << 16)
 """Maximum bytes of the rows of one answer."""
 _FINE = 4
-"""How often a row may be halved whatever its length; each slice takes the time to read the row."""
+"""Number of halvings that any row may have. More are refused if they make a slice far smaller than
+an answer may be, because each slice takes the time to read the whole row."""
 _TOO_LONG = Refusal(f"{TOO_LONG}: these rows do not fit into one answer; ask for less at once")
 _NUMBER = 8  # length of an encoded concept or feature, in bytes
 
@@ -216,7 +217,7 @@ class Answers:
     ) -> Rows | Refusal:
         """Return a slice of some neurons' rows, unless they are too long for one answer.
 
-        Shards without a replica here are named as the question counts them.
+        The shards that this peer does not serve are numbered by the question's layout, `asked`.
         """
         connections = self._store.connections_of(concept, feature)
         if connections >> within.halvings > _MOST_SENT:
@@ -266,7 +267,7 @@ class Answers:
         return Column(self._store.features(concept, MOST_READ).tobytes())
 
     def _nouns(self, question: AskNouns) -> Message:
-        """Return a page of a shard's nouns; each page lists all of them again, in a thread."""
+        """Return a page of a shard's nouns; slow, because each page lists all of them again."""
         if question.shard >= self._layout.shards or not self._serves(question.shard):
             raise UsageError(f"this peer does not serve shard {question.shard}")
         names, counts, left = list[str](), list[int](), _MOST_NAMED
@@ -384,7 +385,7 @@ class Answers:
         return Digest(letter, chunks, content, rows, held.delta.connections)
 
     def _shown(self, question: AskProof) -> Message:
-        """Prove that this peer holds the requested shards: only the first, if proofs take long."""
+        """Prove that this peer holds the first requested shards, up to a limit of work."""
         shards = self._shards(question.shards)
         chunks = Applied.received(question.chunks)
         found = proofs(self._store, shards.tolist(), chunks, question.salt, self._me)
@@ -411,12 +412,12 @@ def size_of(answer: Rows) -> tuple[int, int]:
 
 
 def _is_told(row: Row) -> bool:
-    """Return whether a row may be in an answer: only parts lead somewhere without occurring."""
+    """Return whether a row may be in an answer: it has occurred, or is part of a cut column."""
     return row.count > 0 or part_of(row.name.concept) is not None
 
 
 def _numbers(data: bytes) -> Ids:
-    """Decode an array of 64-bit numbers; MessageError if the length is no multiple of 8 bytes."""
+    """Decode an array of 64-bit numbers; MessageError if its length is not a multiple of 8."""
     if len(data) % _NUMBER:
         raise MessageError(f"{len(data)} bytes are no array of {_NUMBER}-byte numbers")
     return np.frombuffer(data, "<u8")

@@ -17,19 +17,19 @@ class AntiEntropy:
     """Compares sets of chunks with each peer that holds or owns one of this peer's shards.
 
     At most one question is in flight to each peer. In a large swarm a peer has hundreds of such
-    partners, and mostly nothing has changed. Then it compares less often. A missed chunk is still
-    found as soon: its other holders have changed, so they ask soon, and their question shows that
-    their set differs.
+    partners, and mostly nothing has changed. Then it compares less often. A chunk that it missed is
+    still found as soon: the other holders' sets have changed, so they ask soon, and their question
+    shows that their sets differ.
     """
 
     def __init__(self, shared: Shared, then: Callable[[Peer, float], list[Action]]) -> None:
         self._settings, self._replicas = shared.settings, shared.replicas
         self._others, self._held, self._reports = shared.others, shared.held, shared.reports
         self._pending_calls, self._then = shared.calls, then
-        self._asking: dict[Peer, bool] = {}  # whether the answer still counts
-        self._asked: dict[Peer, float] = {}  # when each last answered
+        self._asking: dict[Peer, bool] = {}  # peers being asked: whether the answer counts
+        self._asked: dict[Peer, float] = {}  # time of each peer's last answer
         self._changed = shared.begun
-        self._by_parts: dict[Peer, list[int]] = {}  # shards that are compared by parts with each
+        self._by_parts: dict[Peer, list[int]] = {}  # shards to compare by parts, by peer
         self._seen, self._known = (-1, -1), dict[Peer, list[int]]()
 
     def hurry(self, peer: Peer, now: float) -> None:
@@ -41,7 +41,7 @@ class AntiEntropy:
         self._changed = now
 
     def differs(self, peer: Peer, now: float) -> None:
-        """Note that a peer's question showed other chunks; ignored unless it is a known partner."""
+        """Note that a peer's question showed other chunks; ignore a peer that is not a partner."""
         if peer in self._known:
             self.changed(now)
 
@@ -129,7 +129,7 @@ class AntiEntropy:
         return actions + self._then(peer, now)
 
     def _pauses(self, now: float) -> Callable[[list[int]], float]:
-        """Return a function that says how long to wait between two comparisons of some shards."""
+        """Return a function that returns the pause between two comparisons of some shards."""
         settings = self._settings
         is_calm = now - self._changed > settings.calm_after
         usual = settings.calm_every if is_calm else settings.compare_every

@@ -1,12 +1,12 @@
-"""The deltas that this peer carries for other holders: in memory, and for some minutes.
+"""The deltas that this peer carries for other holders: in memory, and for some minutes only.
 
 A learner sends a delta once, to one of its holders, the *courier*. All holders fetch their rows
-from there (see `couriers`). The courier need not be trusted, since rows carry their authors'
+from there (see `couriers`). The courier need not be trusted, because rows carry their authors'
 signatures, and it promises nothing: if it ends or needs the room, the learner finds another one.
 
-The senders are not trusted either. A delta is found under its sender's name only, and a holder asks
-for it only if that sender tells it to. Half of the room is for senders with standing and half for
-all others, because a stranger may have any number of names.
+The senders are not trusted either. A delta is stored under its sender's name, and a holder asks for
+it only if that sender tells it to. Half of the room is for senders with standing and half for all
+others, because a stranger may have any number of names.
 
 When the number of shards doubles, all carried deltas are forgotten: a learner sends the chunks that
 it is still pushing to a courier again, recounted (see `PushedChunk.doubled`).
@@ -32,10 +32,9 @@ _KEPT = 600.0
 """Maximum number of seconds for which a delta is carried."""
 _UNPACKED = 15.0
 """Seconds after which a delta is kept in packed form only, in a tenth of the memory: by then most
-holders have fetched their rows, and for a late one the delta is unpacked again."""
+holders have fetched their rows, and for a late holder the delta is unpacked again."""
 _MOST = 64
-"""Maximum number of deltas carried for senders with standing; the same number counts for all
-others."""
+"""Maximum number of deltas carried for senders with standing, and also for all others together."""
 _PART = 8
 """Divisor of a peer's capacity: each half of the room takes at most this part of it, in addition to
 the memory of the shards."""
@@ -58,9 +57,9 @@ class CarriedDelta:
     """A delta's rows for some shards, from which pieces are cut for the holders of the shards."""
 
     def __init__(self, carry: Carry, checks: DeltaChecks, now: float) -> None:
-        """Check only sizes and shape, which is quick; DamagedError if no delta can have them."""
+        """Check only sizes and shape, which is quick; DamagedError if these are invalid."""
         check_sizes(sizes_of(carry.parcel), checks.limits)
-        layout = self._layout = checks.layout  # fixed: a thread may cut pieces while it grows
+        layout = self._layout = checks.layout  # fixed, though the swarm's layout may grow
         check_shape(carry.seal, layout)
         self._made_in = carry.seal.layout(layout)
         self.carry, self.since = carry, now

@@ -5,8 +5,8 @@
 2. If a copy has chunks that the shard in memory lacks, the copy is merged into the shard (`Thaw`).
    A shard that is ready at no other peer becomes ready here only after that merge.
 3. A copy of a shard that is not in memory is *offered* when fewer than a quorum of ready replicas
-   are left. The shard comes back into memory as a syncing replica, from which its owners fetch.
-   Once the owners have proved that they hold the shard, it is cooled again.
+   are left: the shard comes back into memory as a syncing replica, from which its owners fetch.
+   Once the owners have proved that they hold the shard, it leaves memory again.
 4. A copy is deleted when the shard is ready here with every chunk of the copy. It is also deleted
    when it is too old, or when all copies take too much disk, oldest first; but only while a quorum
    of keepers has the shard ready. Content that only newcomers hold is never deleted, whatever the

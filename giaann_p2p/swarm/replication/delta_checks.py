@@ -22,9 +22,9 @@ class DeltaChecks(NamedTuple):
 
     spec: ModelSpec
     rules: Callable[[], Rules]
-    """Returns the swarm's rules now: they have the layout, and the size of a chunk."""
+    """A function that returns the swarm's rules now, with the layout and the size of a chunk."""
     check: Callable[[Update], None]
-    """Raises GiaannError if too few peers vouch for a delta (see `voucher.Notary`)."""
+    """A function that raises GiaannError if too few peers vouch for a delta (see `Notary`)."""
     members: Members | None = None
     """The disowned members and the withdrawn chunks; if None, neither is checked."""
 
@@ -94,8 +94,8 @@ class DeltaChecks(NamedTuple):
     def packed(self, came: Push | Piece, told: Shards, here: Shards) -> Packed:
         """Return a received delta as an update that is not unpacked yet, with the check to run.
 
-        The delta was cut for the shards `told`; the update is for `here`, the shards held by this
-        peer.
+        The sender cut the delta for the shards `told`; the update is for `here`, those of them that
+        this peer holds.
         """
         return Packed(
             came.job,

@@ -65,7 +65,7 @@ def deltas_of(
     are left out, too.
     """
     if not isinstance(answer, Fetched):
-        raise MessageError("no answer to a request for deltas")
+        raise MessageError("no valid answer to a request for deltas")
     updates: list[Packed] = []
     size = 0
     for piece in answer.updates:

@@ -34,7 +34,7 @@ Asked = tuple[bytes, tuple[int, ...], bool]
 """Identifies a request for deltas: the digest of the set of chunks, the shards, and whether deltas
 that the peer has released are requested, too."""
 _AN_ANSWER = 32
-"""About the number of deltas that one answer brings; a request for more is of no more use."""
+"""Approximate number of deltas in one answer; a request for more brings no more."""
 _MOST_TRIED = 256
 """Maximum number of peers whose fruitless requests are remembered; the oldest entry is evicted."""
 
@@ -64,7 +64,7 @@ class Fetcher:
         self._coming: dict[Peer, Lack] = {}
         self._store_backoff = StoreBackoff()
         self._tried: dict[Peer, set[Asked]] = {}
-        self._apart: dict[Peer, set[int]] = {}  # shards that cannot come whole, either
+        self._apart: dict[Peer, set[int]] = {}  # shards that cannot be fetched whole, either
 
     def after(self, peer: Peer, now: float, together: bool = True) -> list[Action]:
         """Ask a peer for chunks that it recently reported and that are missing here.
@@ -85,8 +85,8 @@ class Fetcher:
     def _next_of(self, peer: Peer, lacking: list[Lack]) -> Lack:
         """Return which of the lacking sets of chunks to request next: the one of most use.
 
-        A set that was requested before and is still lacking was requested in vain. It waits until
-        the other sets have been tried.
+        If a set was requested before and is still lacking, that request failed. So the set waits
+        until the other sets have been tried.
         """
         tried = self._tried.pop(peer, set())
         open_now = {
@@ -182,7 +182,7 @@ class Fetcher:
 
 
 def use_of(lack: Lack) -> int:
-    """Return how many deltas of single shards one answer to a request brings, at most."""
+    """Return the maximum number of pairs of chunk and shard for which an answer has deltas."""
     return min(len(lack.chunks), _AN_ANSWER) * len(lack.shards)
 
 

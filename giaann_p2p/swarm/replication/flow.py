@@ -10,8 +10,8 @@ The capacity of a line is unknown, so the window starts small and adapts, as TCP
 4. An answer is early or late compared with the quickest answer so far, because a busy peer needs
    that much time even for a small answer.
 5. For up to a window's worth of bytes, the timeout is the base timeout plus the quickest answer's
-   duration. Beyond a window, the base grows in proportion to the bytes in flight; it also doubles
-   with each timeout in a row.
+   duration. Beyond a window, the base timeout grows in proportion to the bytes in flight; it also
+   doubles with each timeout in a row.
 """
 
 from dataclasses import dataclass

@@ -1,12 +1,12 @@
 """Proof of possession: before a peer drops a shard, its holders must prove that they hold it.
 
 1. A few shards at a time are on *trial*. The dropping peer fetches nothing for such a shard, so its
-   own content stands still and the owners' content only grows beyond it.
+   own content stays the same and the owners' content only grows beyond it.
 2. The dropping peer fingerprints its content under an unpredictable salt (see `shard_fingerprint`),
    and asks each owner for its own fingerprint as soon as that owner reports every chunk. A proof
    contains its owner's name, so a peer that holds nothing cannot relay another peer's proof.
-3. Proofs are collected one by one, and each stands until the trial ends. Under churn, all owners
-   are rarely well at the same moment; a trial that needed that would never succeed. A restart
+3. Proofs are collected one by one, and each is valid until the trial ends. Under churn, all owners
+   are rarely reachable at the same moment; a trial that needed that would never succeed. A restart
    cancels the proofs of a peer without a disk, because it comes back empty.
 4. An owner that has more chunks subtracts their deltas. If it has released these deltas, it cannot
    answer, and is asked again later with another salt; by then the dropping peer has fetched the
@@ -56,8 +56,8 @@ BATCH_EVERY = 5.0
 """Interval in seconds between two batches of trials while some go on. Shards of one batch share a
 salt, so an owner can prove many of them in one answer."""
 PROOF_TIMEOUT = 15.0
-"""Timeout in seconds of a question for proofs. They may take a busy peer long, and all its work is
-wasted if nobody waits for the answer."""
+"""Timeout in seconds of a question for proofs. A busy peer may take long to compute them, and its
+work is wasted if the asking peer does not wait for the answer."""
 REST, LONGEST_REST = 2.0, 30.0
 """Backoff of a shard whose trial failed, in seconds: the first pause, and the longest. The pause
 doubles with each failed trial."""
@@ -83,7 +83,7 @@ class _Trial:
     begun: float
     """Time at which the trial began."""
     spare: Spare
-    """The shard's owners and their reports, as of the last look."""
+    """The shard's owners and their reports, as of the last call of `due`."""
     weight: ShardFingerprint | None = None
     """This peer's own fingerprint of the shard; None until it is computed."""
     shown: set[Peer] = field(default_factory=set)
@@ -173,7 +173,7 @@ class HandoverProof:
         return self._replicas.holds(shard) and not self._replicas.wanted(shard)
 
     def _look(self, shard: int, trial: _Trial, spare: Spare | None, now: float) -> None:
-        """End the trial of a shard that may not be dropped now, that changed, or took too long."""
+        """End a shard's trial if it may not be dropped now, has changed, or took too long."""
         if spare is None or (trial.weight and trial.weight.chunks != spare.mine):
             del self._trials[shard]
         elif now - trial.begun >= TRIAL:
@@ -194,7 +194,7 @@ class HandoverProof:
         self._trials.update({shard: _Trial(salt, now, spare[shard]) for shard in chosen})
 
     def _room_for(self, shards: Sequence[int]) -> int:
-        """Return how many of some shards may be put on trial beside the present ones."""
+        """Return how many of some shards may be put on trial in addition to the present ones."""
         there = len(self._trials)
         sizes = np.cumsum([self._held.size_of(shard) for shard in [*self._trials, *shards]])
         small = int(np.searchsorted(sizes, MOST_WEIGHED, side="right"))
@@ -213,7 +213,7 @@ class HandoverProof:
         self._rests[shard] = self._rests.get(shard, Backoff(REST, LONGEST_REST)).failed(now)
 
     def _weigh(self) -> list[Action]:
-        """Order the fingerprints of one batch of shards for which a peer can give a proof."""
+        """Order the fingerprints of a batch of shards on trial that some peer can prove to hold."""
         if self._is_weighing:
             return []
         waiting = {n: t for n, t in self._trials.items() if not t.weight and t.spare.covering}
@@ -310,7 +310,7 @@ def proofs_in(answer: Message | None, asked: list[int], shards: int) -> dict[int
     Raises MessageError unless the proofs are for one or more of the first shards in `asked`.
     """
     if not isinstance(answer, Proof):
-        raise MessageError("no answer to a request for proofs")
+        raise MessageError("no valid answer to a request for proofs")
     told = unpacked(answer.shards, shards).tolist()
     if not told or told != asked[: len(told)] or len(answer.found) != len(told):
         raise MessageError("the proofs are not for the first of the requested shards, in order")

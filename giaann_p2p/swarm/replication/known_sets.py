@@ -42,7 +42,7 @@ and the time at which it was last seen."""
 
 
 class _Counted(msgspec.Struct):
-    """A note after a doubling."""
+    """A note that was written after the number of shards doubled."""
 
     counted: Annotated[int, msgspec.Meta(ge=1, le=MOST_SHARDS)]
     """The number of shards in the swarm."""
@@ -172,7 +172,7 @@ class KnownSets:
 
 
 def _divided(was: Mapping[int, Was], before: int, shards: int) -> dict[int, Was]:
-    """Return the known sets of the shards' children, which share their parent's connections."""
+    """Return the known sets of the shards' children, which divide their parent's connections."""
     parts, found = shards // before, dict[int, Was]()
     for shard, one in was.items():
         for at, child in enumerate(children([shard], before, shards)):
@@ -182,7 +182,7 @@ def _divided(was: Mapping[int, Was], before: int, shards: int) -> dict[int, Was]
 
 
 def _unpacked(data: bytes) -> tuple[int, list[tuple[Applied, list[tuple[int, int, int]]]]]:
-    """Return the number of shards that a note counts, 0 for the manifest's, and its sets."""
+    """Return a note's number of shards, 0 for the manifest's, and the note's sets of chunks."""
     try:
         note: _Noted | _Counted = msgspec.msgpack.decode(data, type=_Noted | _Counted)
         counted, sets = (note.counted, note.sets) if isinstance(note, _Counted) else (0, note)

@@ -1,9 +1,9 @@
 """Other peers' reports on their replicas: the state of each, and the chunks that it has applied.
 
 A report carries the time of the question that it answers, so it never counts as newer than it is.
-Sets of chunks only grow, so an old report still gives chunks that its peer has, unless the peer
-lost data, as it may at a restart. After a restart, a peer's earlier reports no longer count as
-recent, and only show what the peer once had.
+Sets of chunks only grow, so the chunks in an old report are still there, unless its peer has lost
+data, as it may at a restart. After a restart, a peer's earlier reports no longer count as recent,
+and only show what the peer once had.
 """
 
 from collections.abc import Container, Iterator

@@ -47,8 +47,8 @@ MOST_PARTS = 8
 """Maximum number of pushes that reserve the cost of one chunk together. More would let an author
 have more pushes under way before the true cost of the first one is known."""
 MOST_REMEMBERED = 8
-"""Maximum number of jobs for which one author is remembered to have been charged. An author that
-pushes more new jobs at the same time may be charged for one of them twice."""
+"""Maximum number of jobs per author that are remembered as charged. An author that pushes more new
+jobs at the same time may be charged for one of them twice."""
 _BURST = 16.0
 """Capacity of an account of sentences, in seconds of its rate, but at least one chunk. An account
 of jobs has a capacity of one minute's worth."""
@@ -57,16 +57,16 @@ _STEP = increment(1)
 
 
 def cost_of(weight: float, reserved: float) -> float:
-    """Return the cost in sentences of a push with rows of this weight, which `reserved` limits."""
+    """Return the cost in sentences of a push with rows of this weight; `reserved` bounds it."""
     return min(max(weight / SENTENCE, LEAST), MOST * reserved)
 
 
 def weight_of(delta: Delta, chunk: int) -> float:
     """Return the weight of a delta's rows, however they were cut; chunks have `chunk` sentences.
 
-    A connection weighs its strength in steps, and above one step the square of that, so repetition
-    is expensive: above one step for every CHUNK sentences, since larger chunks repeat more.
-    SENTENCE steps cost one sentence.
+    A connection of s steps weighs s, or s * s * CHUNK / chunk if that is more. So repetition beyond
+    chunk / CHUNK steps is expensive: larger chunks repeat more. A weight of SENTENCE costs one
+    sentence.
     """
     steps = delta.strength / _STEP
     return float(np.sum(steps * np.maximum(steps * (CHUNK / chunk), 1.0)))
@@ -202,7 +202,7 @@ class PushBudget:
     ) -> Bill | Refusal:
         """Charge a push to its author; return the bill, or a refusal if the budget is spent.
 
-        `part` is the part of this peer's shards that the push has rows for.
+        `part` is the fraction of this peer's shards that the push has rows for.
 
         `sets` are the chunks of the push's shards that are held here. A chunk that all of them have
         is free, because its push is a retry after a lost acknowledgement; but not if its rows would

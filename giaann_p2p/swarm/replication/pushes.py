@@ -40,7 +40,7 @@ from giaann_p2p.swarm.wire.shardset import packed, unpacked
 
 _FETCH_WITHIN = 2.0
 """Timeout in seconds of fetching rows of a chunk of the usual size; after it, the pushing peer
-sends them itself."""
+sends the rows itself."""
 _A_SENTENCE = 0.032
 """Seconds that fetching may take for each further sentence of a chunk: twice what a kilobyte takes
 over 0.5 Mbit/s. The pushing peer, which knows how many bytes the rows have, waits for less."""
@@ -186,7 +186,7 @@ def _seal_of(question: Push | PushFrom) -> Seal:
 
 
 def _check_room_for(job: bytes, sets: Collection[Applied]) -> None:
-    """Raise MessageError if a shard has no room for a new job; jobs that it knows may go on."""
+    """Raise MessageError if a shard has no room for a new job; jobs that it has may continue."""
     full = (one for one in sets if one.jobs >= MOST_BEGUN and not one.of(job))
     if any(one.begun >= MOST_BEGUN for one in full):
         raise MessageError(

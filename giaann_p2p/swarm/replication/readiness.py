@@ -4,11 +4,11 @@
    draining, reported recently.
 2. If no peer has the shard ready, the shard becomes ready with the chunks that a quorum of its
    owners has, `patience` seconds after the first lookup of the directory, or after this peer has
-   begun to hold it: the peers that had it may be restarting, and their rows must not seem never
-   learned meanwhile. A peer whose store takes longer to open is announced meanwhile, so that it
-   remains an owner (see `node.replication.opening`). In a swarm that has raised its number of
-   replicas, it takes more owners (`Rules.begin`). A peer that never found the directory knows no
-   other peers, so its replicas never become ready this way.
+   begun to hold it. It waits because the peers that had the shard may be restarting, and meanwhile
+   its rows must not seem never learned. A peer whose store takes longer to open is announced
+   meanwhile, so that it remains an owner (see `node.replication.opening`). In a swarm that has
+   raised its number of replicas, it takes more owners (`Rules.begin`). A peer that never found the
+   directory knows no other peers, so its replicas never become ready this way.
 3. In case 2 the chunks of cold copies must come first. This peer merges its own copy of the shard.
    If another peer that answers has a copy, this peer waits until that copy is offered, for up to
    `patience` plus `offer` seconds.

@@ -43,7 +43,7 @@ class Replicas:
         """The shards that this peer should hold beside their owners (see `held_beside`)."""
         self._excluded: list[frozenset[Peer]] = [frozenset()] * shards
         self._since: dict[int, float] = {}  # time of each shard's last transition, if any
-        self._begun: dict[int, float] = {}  # when each shard came, if after this peer's start
+        self._begun: dict[int, float] = {}  # when each shard came, unless at the start
         self._all: dict[
             tuple[ReplicaState, ...], Shards
         ] = {}  # cache of `all`, cleared by each transition

@@ -51,7 +51,7 @@ class Withdraw:
         return f"<Withdraw: {'over' if self.over else 'under way'}>"
 
     def next(self, store: Store) -> list[Update]:
-        """Return the next withdrawals; the caller has the store apply them, then calls `done`."""
+        """Return the next withdrawals; the caller applies them to the store, then calls `done`."""
         if self._left is None:
             self._left = self._looked_at(store)
         found = list(islice(self._left, _AT_ONCE))

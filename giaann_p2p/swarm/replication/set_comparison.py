@@ -34,8 +34,8 @@ _MOST_ANSWERED = MOST_BYTES // 2
 _STATES = {state.value: state for state in ReplicaState}
 _NOTHING = Applied()
 _MOST_JOINED = 16 * MOST_JOBS
-"""Number of jobs in the sets put together from the parts in one answer, beyond which other sets
-wait for the next answer. It bounds the time that reading an answer takes to about 0.1 s."""
+"""Maximum number of jobs in the sets that are put together from the parts in one answer; further
+sets wait for the next answer. It bounds the time that reading an answer takes to about 0.1 s."""
 
 
 def question_of(mine: Sets, shards: int, by_parts: Iterable[int]) -> Compare:
@@ -50,7 +50,7 @@ def question_of(mine: Sets, shards: int, by_parts: Iterable[int]) -> Compare:
 
 
 def next_by_parts(mine: Sets, words: Mapping[int, PeerReport]) -> list[int]:
-    """Return the shards whose large sets differ by an answer, to be compared by parts next."""
+    """Return the shards to compare by parts next: an answer shows that their large sets differ."""
     return [
         shard
         for shard, word in words.items()
@@ -141,7 +141,7 @@ def words_of(
     Raises MessageError or DamagedError if the answer is missing or invalid.
     """
     if not isinstance(answer, Compared):
-        raise MessageError("no answer to a comparison of chunks")
+        raise MessageError("no valid answer to a comparison of chunks")
     states = answer.states.decode("latin-1")
     if not len(states) == len(answer.which) == len(shards) or not _STATES.keys() >= {*states}:
         raise MessageError("an answer to a comparison has no valid state for each shard")

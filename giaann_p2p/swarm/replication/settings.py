@@ -24,8 +24,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     (anti-entropy). Shorter: a replica that missed an update gets it sooner. Longer: fewer messages
     (one per pair of peers, whatever the number of shards)."""
     calm_every: float = 30.0
-    """The same interval once nothing has changed for `calm_after`: neither chunks here, nor which
-    peers hold the shards; and no peer has shown other chunks. At least `compare_every`."""
+    """The same interval after `calm_after` seconds in which no chunks changed here, the holders of
+    the shards stayed the same, and no peer showed other chunks. At least `compare_every`."""
     calm_after: float = 60.0
     """Seconds without a change after which holders compare less often."""
     hurry_every: float = 1.0

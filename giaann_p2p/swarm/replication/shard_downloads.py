@@ -6,8 +6,8 @@ delta is gone should arrive inside the shard alone (see `Fetcher`).
 
 Many small shards or a few large ones download at a time (see `at_once`). When a sender is busy, the
 download waits, and the sender's window shrinks to the number of requests that it did accept. A peer
-is never asked for more bytes than will come soon (see `Flow`); the last shard predicts the size of
-the next. Parts are kept as raw bytes and the store unpacks them, so no step here takes long.
+is never asked for more bytes than will come soon (see `Flow`); the last shard's size predicts that
+of the next one. Parts are kept as raw bytes and the store unpacks them, so no step here takes long.
 
 If the store is too full to adopt a complete shard, the shard is kept and adoption is retried;
 meanwhile nothing more is requested. A shard that is rejected for another reason, or too often, or
@@ -237,7 +237,7 @@ class ShardDownloads:
             return []
         try:
             if not isinstance(answer, Offered):
-                raise MessageError("no answer to a request for a shard")
+                raise MessageError("no valid answer to a request for a shard")
             self._bandwidth.spent(len(answer.part))
             manifest = Manifest.from_bytes(answer.manifest)
             if manifest.shard != shard:
@@ -304,7 +304,7 @@ class ShardDownloads:
             return []
         try:
             if not isinstance(answer, Part):
-                raise MessageError("no answer to a request for a part of a shard")
+                raise MessageError("no valid answer to a request for a part of a shard")
             parts.take(number, answer.parcel)
         except (MessageError, DamagedError):
             return self._failed(shard, arrival, answer, now)

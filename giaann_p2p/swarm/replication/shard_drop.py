@@ -3,12 +3,12 @@
 Safety: a shard with chunks is dropped only when all its owners have proved in the last minute that
 they hold the same chunks, and a quorum of them report it ready right now. The peers that report it
 ready and have proved it, owners or beside them, must include a quorum of peers with standing, or
-all of these if they are fewer. So newcomers that join and vanish take no data with them. Where the
-disk has room, the shard stays as a cold copy. A peer that leaves takes its disk with it, so then
-only keepers count, which have standing and a disk.
+all peers with standing if these are fewer. So newcomers that join and vanish take no data with
+them. Where the disk has room, the shard stays as a cold copy. A peer that leaves takes its disk
+with it, so then only keepers count, which have standing and a disk.
 
-The owners need not all be well at the moment of the drop. If they had to be, a peer could not leave
-a swarm in which some peer is always being restarted.
+The owners need not all be running at the moment of the drop. If they had to be, a peer could not
+leave a swarm in which some peer is always being restarted.
 """
 
 import numpy as np
@@ -36,7 +36,7 @@ class ShardDrop:
         self._cooling, self._readiness, self._handover = cooling, readiness, handover
 
     def due(self, leaving: bool, now: float) -> tuple[list[Action], dict[int, Spare]]:
-        """Drop the shards that may be dropped; also return what owners must prove to allow more."""
+        """Drop the shards that may be dropped; return what owners must prove to allow others."""
         dropped, spare, cooled = list[int](), dict[int, Spare](), list[Action]()
         unwanted = self._unwanted(now)
         for shard, mine in self._held.sets(unwanted).items() if unwanted else ():

@@ -47,7 +47,7 @@ def proof_of(found: Fingerprint, peer: Peer) -> bytes:
 
 
 def weighed(store: Store, shards: Iterable[int], salt: bytes) -> dict[int, ShardFingerprint]:
-    """Fingerprint the first of some shards as they are now, up to a limit of work."""
+    """Return fingerprints of the first of some shards, as many as a limit of work allows."""
     found, size = dict[int, ShardFingerprint](), 0
     for shard in shards:
         if size > MOST_WEIGHED:
@@ -82,10 +82,10 @@ def proofs(
 
 
 class _Past(NamedTuple):
-    """How to get a shard's fingerprint for certain chunks only."""
+    """How to compute a shard's fingerprint for certain chunks only."""
 
     deltas: Applied
-    """The chunks whose deltas are needed for it."""
+    """The chunks whose deltas this takes."""
     whole: Fingerprint | None = None
     """The fingerprint of the shard's whole content, from which the deltas are to be subtracted;
     None if the deltas are to be added up instead."""
@@ -98,16 +98,16 @@ class _Past(NamedTuple):
 
 
 def _past(store: Store, shard: int, chunks: Applied, salt: bytes) -> _Past | None:
-    """Return how to get a shard's fingerprint for certain chunks; None if that is impossible."""
+    """Return how to compute a shard's fingerprint for certain chunks; None if it is impossible."""
     now = store.sets([shard]).get(shard)
     if now is None or not chunks <= now:
         return None
     if len(chunks) <= len(now - chunks) and (few := _kept(store, shard, chunks)) is not None:
         return _Past(few)
-    if _kept(store, shard, now - chunks) is None:  # before the content is copied
+    if _kept(store, shard, now - chunks) is None:  # check before copying the content
         return None
     held = store.content(shard)
-    if not len(held.shards):  # it was dropped meanwhile
+    if not len(held.shards):  # the shard was dropped meanwhile
         return None
     beyond = _kept(store, shard, held.applied[0] - chunks)
     if beyond is None:
@@ -116,10 +116,10 @@ def _past(store: Store, shard: int, chunks: Applied, salt: bytes) -> _Past | Non
 
 
 def _kept(store: Store, shard: int, chunks: Applied) -> Applied | None:
-    """Return the chunks of a set that are not withdrawn; None if a shard lacks a delta of them.
+    """Return the chunks of a set that are not withdrawn; None if a shard lacks one of their deltas.
 
-    None also if they are too many, or if the set has a withdrawal but not the withdrawn chunk,
-    because the sum would need a delta that no peer has any more.
+    None also if these chunks are too many, or if the set has a withdrawal but not the withdrawn
+    chunk, because the sum would need a delta that no peer has any more.
     """
     if not chunks.withdrawn <= chunks:
         return None

@@ -143,7 +143,7 @@ class StoragePeer:
         return self._pushes.carry(sender, question, now)
 
     def _taking(self, shards: Shards, now: float) -> Shards:
-        """Return which of some shards accept pushed updates: usually all, because it owns them."""
+        """Return which of some shards accept pushed updates: those owned here, and some others."""
         takes = among(shards, self.replicas.own)
         if not takes.all():
             others = np.flatnonzero(~takes)

@@ -37,7 +37,7 @@ class _Owners(NamedTuple):
 class Census:
     """A poll of the owners of all shards: which chunks of one job do they have?
 
-    `timeout` is that of a call, in seconds.
+    `timeout` is the timeout of a call, in seconds.
     """
 
     def __init__(self, job: bytes, others: PeersView, timeout: float) -> None:
@@ -67,7 +67,7 @@ class Census:
         return reduce(and_, map(self._enough, self._told.values()))
 
     def _follow(self) -> None:
-        """Ask about the present shards, if their number has doubled since the last look.
+        """Ask about the present shards, if their number has doubled since the last call.
 
         Owners of a shard own its children (see `Placement`), and have the same chunks of them.
         """
@@ -141,7 +141,7 @@ class Census:
                 self._owners[shard] = _Owners(owners, [peer for peer in owners if peer in ready])
 
     def _to_tell(self, shard: int) -> Sequence[Peer]:
-        """Return a shard's owners to ask: the ready ones if they make a quorum, else all."""
+        """Return which owners of a shard to ask: the ready ones if they make a quorum, else all."""
         owners = self._owners[shard]
         ready = [peer for peer in owners.ready if peer not in self._in_vain]
         return ready if len({*self._told[shard], *ready}) >= self._quorum else owners.all
@@ -157,7 +157,7 @@ class Census:
     def _answer(
         self, peer: Peer, shards: list[int], count: int, answer: Message | None, now: float
     ) -> list[Call]:
-        """Handle an owner's answer on some shards; there were `count` when it was asked."""
+        """Handle an owner's answer on some shards; the swarm had `count` when it was asked."""
         self._asking.discard(peer)
         self._next[peer] = now + _PAUSE
         try:

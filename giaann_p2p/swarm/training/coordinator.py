@@ -83,7 +83,7 @@ class Coordinator:
         self._agreement, self._trust, self._rules = agreement, trust, rules
         self._calls = PendingCalls[Message | None, JobAction]()
         self._workers: dict[Peer, int] = {}  # present compute peers, with their slots
-        self._left: dict[Peer, set[int]] = {}  # chunks revoked in the answer to the next heartbeat
+        self._left: dict[Peer, set[int]] = {}  # chunks to revoke by the next heartbeat's answer
         self._given_up: dict[int, tuple[str, ...]] = {}
         self._doublings: dict[int, int] = {}
         """For each chunk in work, the number of doublings of the layout in which it is sealed. It
@@ -176,9 +176,9 @@ class Coordinator:
     def _weighed(
         self, peer: Peer, result: Result, orders: list[PushOrder], news: list[JobAction], now: float
     ) -> list[Action]:
-        """Decide on a worker's result for a chunk: have it pushed, or have others learn it first.
+        """Decide on a worker's result: order to push it, or let others learn the chunk first.
 
-        An order to push is added to `orders`, and a liar that the decision found to `news`.
+        An order to push is added to `orders`, and each liar that this reveals is added to `news`.
         """
         chunk = result.chunk
         if not self._schedule.has(peer, chunk):
@@ -236,9 +236,9 @@ class Coordinator:
     def _taken(self, peer: Peer, chunk: int, answer: Message | None, now: float) -> list[JobAction]:
         """Handle the answer to an order to learn a chunk.
 
-        If the order was refused, or timed out, the chunk waits again. If the worker took the order
-        after all, its next heartbeat names the chunk, and the worker keeps the chunk unless another
-        worker has it by then.
+        If the order was refused, or timed out, the chunk waits again. If the worker accepted the
+        order after all, its next heartbeat names the chunk, and the worker keeps the chunk unless
+        another worker has it by then.
         """
         if isinstance(answer, LearnAck):
             self._accepted.setdefault(chunk, set()).add(peer)

@@ -1,9 +1,9 @@
-"""Backoff of pairs of peers: one could not fetch rows from the other, so it is not told to again.
+"""Backoff of pairs of peers: one failed to fetch rows from the other, so the two are kept apart.
 
 It is unknown which of the two is at fault: the courier may not send the rows, or the holder may not
 take them. So only the pair is avoided, and a hostile peer cannot spoil a pair of honest ones. A
-peer that is paired with itself did not carry the rows at all, or failed so many holders that the
-fault was its own.
+peer that is paired with itself did not carry the rows at all, or failed so many holders that it was
+clearly at fault.
 """
 
 from giaann_p2p.backoff import Backoff
@@ -15,7 +15,7 @@ _MOST = 4096
 
 
 class CourierBackoff:
-    """The pairs of a courier and a holder that could not fetch rows from it lately."""
+    """The pairs of a courier and a holder that recently failed to fetch rows from it."""
 
     def __init__(self) -> None:
         self._of: dict[tuple[Peer, Peer], Backoff] = {}

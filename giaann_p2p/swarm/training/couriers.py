@@ -1,9 +1,9 @@
 """The couriers of one chunk: peers that carry its rows, so that all holders fetch them from there.
 
 The rows of all shards, or of as many as one peer carries, go to one holder, and each holder is told
-to fetch its rows from there. So the rows leave this peer once, not once for each replica, because
-the uplink of a volunteer is the bottleneck. And each holder is told of one courier, not of one for
-each of its shards.
+to fetch its rows from there. The uplink of a volunteer is the bottleneck, so the rows leave this
+peer once, not once for each replica. And each holder is told of one courier, not of one for each of
+its shards.
 
 1. A courier is not trusted. Rows carry their authors' signatures, and each holder acknowledges its
    own copy to the writer; a courier acknowledges nothing.
@@ -11,7 +11,7 @@ each of its shards.
    So a courier that serves nobody costs a few messages, and none serves too many at once.
 3. A courier that failed too many holders is given up, and another peer is sent its rows. After
    `_TRIES` of them, each holder gets its rows from here.
-4. A peer that takes long to answer is not waited for: its rows are sent to another one, too.
+4. If a peer takes long to answer, its rows are sent to another one, too.
 """
 
 from collections.abc import Callable, Iterable
@@ -40,17 +40,17 @@ class _Courier:
     def __init__(self, shards: Shards, spare: int) -> None:
         self.shards, self._spare = shards, spare
         self.asked = self.served = 0
-        """Number of holders that fetch from it now, and number of holders that it has served."""
+        """Number of holders that fetch from the courier now, and that it has served so far."""
         self.failed: set[Peer] = set()
 
     @property
     def free(self) -> int:
-        """Number of holders that may be told now to fetch from it."""
+        """Number of further holders that may be told now to fetch from the courier."""
         return max(0, min(_FIRST + self.served, _MOST_AT_ONCE) - self.asked)
 
     @property
     def is_useless(self) -> bool:
-        """Whether it has failed too many holders."""
+        """Whether the courier has failed too many holders."""
         return len(self.failed) > self._spare + ceil(self.served / _PART)
 
 
@@ -64,7 +64,7 @@ class Couriers:
         """The shards whose rows have yet to be sent to a courier."""
         self._sent: dict[Peer, Shards] = {}  # shards whose rows are on their way to a peer
         self._until = 0.0  # time until which that peer is waited for
-        self._late: dict[Peer, Shards] = {}  # the same for peers no longer waited for
+        self._late: dict[Peer, Shards] = {}  # the same for peers that answer too late
         self._of: dict[Peer, _Courier] = {}
         self._tried: set[Peer] = set()
         self._unlucky: set[Peer] = set()  # holders that any courier has failed
@@ -100,24 +100,24 @@ class Couriers:
         self.left = self.left[~among(self.left, shards)]
 
     def accepted(self, peer: Peer) -> None:
-        """Record that the peer that rows were sent to carries them."""
+        """Record that a peer that rows were sent to carries them."""
         shards = self._late.pop(peer) if peer in self._late else self._sent.pop(peer)
         self._of[peer] = _Courier(shards, self._spare)
         self.left = self.left[~among(self.left, shards)]
         self._queue = {peer: None, **self._queue}  # it can serve itself at once
 
     def declined(self, peer: Peer) -> None:
-        """Record that the peer that rows were sent to does not carry them, as far as is known."""
+        """Record that a peer that rows were sent to has refused them, or has not answered."""
         if peer in self._sent:
             self._failed(self._sent.pop(peer))
 
     def way(
         self, peer: Peer, shards: Shards, may: Callable[[Peer], bool]
     ) -> tuple[list[tuple[Peer, Shards]], Shards]:
-        """Return which rows to tell a holder to fetch now, by courier, and the rest of its shards.
+        """Return which shards a holder should fetch now, by courier, and which have no courier.
 
-        `may`: whether the holder may be told of a courier. The rest has no courier; shards that
-        wait for one are in neither.
+        `may`: whether the holder may be told of a courier. Shards that wait for a courier are in
+        neither result, and the holder is queued.
         """
         ways = list[tuple[Peer, Shards]]()
         self._queue.pop(peer, None)
@@ -180,7 +180,7 @@ class Couriers:
 
     @property
     def waiting(self) -> list[Peer]:
-        """The holders that wait, as many of them as may now be told of a courier."""
+        """The first waiting holders: as many as may now be told of a courier."""
         if not len(self.left) and not self._sent and not self._of:
             return list(self._queue)
         return list(self._queue)[: sum(one.free for one in self._of.values())]

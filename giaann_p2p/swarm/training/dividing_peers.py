@@ -1,4 +1,4 @@
-"""Peers that are asked again soon because shards are being divided, there or here."""
+"""Peers that are asked again soon, because they or this peer are dividing their shards."""
 
 from giaann_p2p.swarm.members.peers_view import PeersView
 from giaann_p2p.swarm.wire.division import COUNTS_OTHERWISE, DIVIDING
@@ -6,8 +6,8 @@ from giaann_p2p.swarm.wire.identity import Peer
 from giaann_p2p.swarm.wire.message import Message
 
 _LONGEST = 30.0
-"""Maximum seconds for which a peer is believed to divide its shards: once an edition, whatever the
-peer answers in between, so that no liar delays others for longer."""
+"""Maximum seconds for which a peer is believed to be dividing its shards. They count from its first
+such answer under an edition, whatever it answers later, so a liar delays others no longer."""
 
 
 class DividingPeers:
@@ -18,7 +18,7 @@ class DividingPeers:
         self._since: dict[Peer, float] = {}
 
     def is_waited_for(self, peer: Peer, answer: Message | None, now: float) -> bool:
-        """Return whether a peer answers that shards are divided, but not for too long yet."""
+        """Return whether a peer answers that shards are being divided, and is still believed."""
         if self._edition != self._others.rules.edition:
             self._edition = self._others.rules.edition
             self._since.clear()

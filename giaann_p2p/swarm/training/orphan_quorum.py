@@ -25,7 +25,7 @@ from giaann_p2p.swarm.wire.withdrawn import Chunk
 
 
 class Agreed(NamedTuple):
-    """What the owners' reports on orphans add up to."""
+    """The decision that follows from the owners' reports on orphans."""
 
     roots: dict[Chunk, bytes]
     """The chunks to withdraw, each with the root of the delta to remove."""
@@ -60,6 +60,6 @@ def agreed(told: Mapping[Peer, Mapping[Chunk, bytes] | None]) -> Agreed:
 
 
 def _elected(votes: Counter[bytes], owners: int) -> bytes:
-    """Return the root to withdraw a chunk with, by the owners' votes; empty if they are too few."""
+    """Return the root of the delta to withdraw, by the owners' votes; empty if they are too few."""
     count, root = max((count, root) for root, count in votes.items())
     return root if 2 * count > owners or votes.total() == owners else b""

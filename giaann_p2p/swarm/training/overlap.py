@@ -39,7 +39,7 @@ class Common:
         self._chunks += 1
 
     def beyond(self, some: Sequence[Sketch], others: Sequence[Sketch]) -> Ints:
-        """Return how much more each of some chunks overlaps `others` than as many average chunks.
+        """Return how much more each chunk overlaps `others` than as many average chunks.
 
         The numbers have no unit, and only their order matters. Without the baseline, small chunks
         would always be chosen first. Large chunks, which overlap with all others, would be left to

@@ -21,7 +21,7 @@ from giaann_p2p.swarm.wire.voucher import Sealing
 _NONE = np.empty(0, np.uint16)
 _BACKOFF = Backoff(first=0.5, longest=2.0)
 """Backoff of pushes to a silent peer, in seconds. It stays short because a returning peer may be
-the last one that a quorum lacks, and an attempt in vain costs little."""
+the last one that a quorum lacks, and a failed attempt costs little."""
 
 Cut = Callable[[Shards], bytes]
 """A function that returns a parcel with a delta's rows for some shards."""
@@ -36,16 +36,16 @@ class PushedChunk:
         self.job, self.chunk, self.cut, self.seal = job, chunk, cut, seal
         self.acks = np.zeros(shards, np.int64)  # by shard: number of peers that have the chunk
         self.short = shards
-        """Number of shards that fewer than `quorum` peers have the chunk for."""
+        """Number of shards for which fewer than `quorum` peers have the chunk."""
         self._quorum = quorum
         self.taken: dict[Peer, Shards] = {}  # shards for which each peer has the chunk
-        self.refused: set[Peer] = set()  # peers that refused all or a part, under this placement
+        self.refused: set[Peer] = set()  # peers that refused some shards, under this placement
         self.placement: Placement | None = None
         self.beside: Mapping[Peer, Shards] = {}
-        self.lacking: dict[Peer, Shards] = {}  # shards for which each present holder lacks it
+        self.lacking: dict[Peer, Shards] = {}  # shards for which each holder lacks the chunk
         self.asking: dict[Peer, Shards] = {}  # shards for which each peer's answer is awaited
-        self.pushing: set[Peer] = set()  # peers that rows are on their way to from here
-        self.waiting: set[Peer] = set()  # peers that wait until the line is free for rows
+        self.pushing: set[Peer] = set()  # peers to which this peer is sending rows
+        self.waiting: set[Peer] = set()  # peers whose rows wait until the line is free
         self.couriers = Couriers()
         self.unable: set[Peer] = set()  # peers that could not fetch rows from a courier
         self.in_turn: list[Peer] = []
@@ -131,7 +131,7 @@ class PushedChunk:
     def ways(
         self, peer: Peer, may_meet: Callable[[Peer], bool]
     ) -> list[tuple[Peer | None, Shards]]:
-        """Return the shards to send to a peer now, by courier; None stands for this peer.
+        """Return the shards that a peer should get now, by source: a courier, or None: this peer.
 
         `may_meet`: whether the peer may be told to fetch rows from a courier. Shards that are on
         their way to the peer, or to their courier, are left out. Only one message with rows is on

@@ -198,7 +198,7 @@ class Schedule:
         return any(other != worker and other not in vouched for other in self._workers.awake())
 
     def declined(self, worker: bytes, chunk: int, now: float) -> list[Action]:
-        """Handle a worker that declined a chunk for lack of room; this is no failure."""
+        """Handle a worker that declined a chunk for lack of room, which is not a failure."""
         self._chunks.check(chunk)
         if self._leases.of(worker, chunk) is None:
             return []

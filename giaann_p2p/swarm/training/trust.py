@@ -1,4 +1,4 @@
-"""Trust in compute peers: their work is checked at random, less often the more of it was right.
+"""Trust in compute peers: their work is checked at random, less often as more of it proves right.
 
 A chunk is checked by having another peer learn it, too. A delta is pushed only when the coordinator
 orders it, and a worker does not know whether its chunk is checked. So a worker cannot behave well
@@ -50,7 +50,7 @@ class Trust:
         self._right[peer] += 1
 
     def in_doubt(self, peer: Peer) -> None:
-        """Check a peer like a newcomer again, because one of its results is in doubt."""
+        """Treat a peer like a newcomer again, because one of its results is in doubt."""
         self._right.pop(peer, None)
 
     def lied(self, peer: Peer) -> None:

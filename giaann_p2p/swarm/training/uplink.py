@@ -1,16 +1,16 @@
-"""Timeouts of large pushes: first as for a thin line, then by the time of the peer's last one.
+"""Timeouts of large pushes: at first for a thin line, then by how long the peer's last push took.
 
 A small push has a fixed timeout. With the same timeout, a large one would fail over a thin line
-each time: its bytes would leave again and again, and its chunk would never be committed. So its
+each time: its bytes would be sent again and again, and its chunk would never be committed. So its
 timeout grows in proportion to its bytes. Once a peer has taken a large push, the next timeout is a
-multiple of what that one took per byte, so that a dead peer is noticed soon on a fast line. If a
-push is not answered in time, the line may have become thinner, and the next timeout is longer
-again.
+multiple of the time that this push took per byte, so that a dead peer is noticed soon on a fast
+line. If a push is not answered in time, the line may have become thinner, and the next timeout is
+longer again.
 
 1. Each peer has a pace of its own. A peer nearby, or a hostile one, answers at once over any line,
    and would otherwise make the timeouts of the others too short.
 2. A peer whose pace is unknown counts as one on a thin line. If a push to such a peer was late, the
-   timeouts of all of them grow, until a push is taken.
+   timeouts of all such peers grow, until a push is taken.
 3. Only a push that was taken shows a pace: a refusal may come before the rows do.
 4. Several large pushes at once would share a thin line, and all of them would be late. So a push
    over a thin or unknown line waits for the pushes under way there, but not for long: their peers
@@ -27,20 +27,20 @@ from giaann_p2p.swarm.wire.identity import Peer
 LARGE = 128 << 10
 """Size in bytes up to which a push is small."""
 _THIN = 8 / 0.5e6
-"""Seconds that a byte takes over a thin line, of 0.5 Mbit/s."""
+"""Seconds that a byte takes over a thin line, which has 0.5 Mbit/s."""
 _SLOWEST, _FASTEST = 4 * _THIN, 1e-6
-"""Maximum and minimum number of seconds that a byte may take, whatever pushes took before. A holder
-needs some time for each byte, too."""
+"""Maximum and minimum number of seconds that a byte may take, however long earlier pushes took. The
+minimum leaves the holder some time to process each byte."""
 _SPARE = 4
-"""Timeout of a large push, as a multiple of what the last one took per byte. More: fewer bytes are
+"""Timeout of a large push, as a multiple of the last one's time per byte. More: fewer bytes are
 sent twice when the line or a peer is busy. Less: a dead peer is noticed sooner."""
 _NEARLY = 0.9
 """Share of its timeout after which a failed push counts as late. An earlier failure shows nothing
 about the line, because the peer was not reached, or refused."""
 _HELD = 20.0
-"""Maximum number of seconds that other pushes wait for one that has a thin line to itself; they
-wait longer if it shares the line, or if the line is thinner. More: fewer bytes of large chunks are
-sent twice over a thin line. Less: a dead peer stalls a chunk for less time."""
+"""Maximum number of seconds that other pushes wait for a push that has a thin line to itself; they
+wait longer if that push shares the line, or if the line is thinner. More: fewer bytes of large
+chunks are sent twice over a thin line. Less: a dead peer stalls a chunk for less time."""
 _MOST = 4096
 """Maximum number of peers whose pace is remembered; the oldest one is forgotten first."""
 
@@ -56,7 +56,7 @@ class Sending(NamedTuple):
     held: float
     """Maximum number of seconds that other pushes wait for it."""
     tells: bool
-    """Whether its end will show how fast the line is."""
+    """Whether the end of the push will show how fast the line is."""
 
 
 class Uplink:
@@ -98,9 +98,9 @@ class Uplink:
         """Return by how many seconds a fetch from a courier may take longer than a small one.
 
         The courier's line counts as thin, and `sharing` peers share it. But if this peer can send
-        the rows sooner, it need not wait for a courier that may serve nobody. Its last push to the
-        peer shows whether it can, or else its push to the courier, though a hostile courier may
-        have hurried to take that one.
+        the rows sooner, it need not wait for a courier that may serve nobody. Whether it can
+        follows from its last push to the peer, or else from that to the courier, although a
+        hostile courier may have taken that push in a hurry.
         """
         thin = sharing * size * _THIN if sharing * size > LARGE else 0.0
         if peer in self._paces:
@@ -119,7 +119,7 @@ class Uplink:
         return sending
 
     def end(self, sending: Sending, now: float, was_taken: bool) -> bool:
-        """Learn from a push that was taken, refused or given up; return whether others waited."""
+        """Handle a push that was taken, refused or given up; return whether others may proceed."""
         if not sending.tells:
             return False
         peer, seconds = sending.peer, now - sending.since

@@ -1,4 +1,4 @@
-"""A compute peer's decisions: it takes chunks, has them learned, and pushes them to their owners.
+"""A compute peer's decisions: which chunks it learns, and when it pushes their deltas to owners.
 
 The peer sends each coordinator a heartbeat every few seconds, and whenever work is done. It signs
 and reports the result of each chunk. It pushes the delta to the owners only when a coordinator
@@ -91,9 +91,9 @@ class _InWork(NamedTuple):
     doublings: int
     """Number of doublings of the layout in which the chunk is sealed."""
     size: int
-    """The size of chunks that says how its delta is cut; 0 for the manifest's."""
+    """The chunk size that determines how its delta is cut; 0 for the manifest's."""
     learned: _Learned | None = None
-    """None until it is learned."""
+    """The learned chunk; None until then."""
 
 
 @dataclass
@@ -107,7 +107,7 @@ class _Orders:
     working: set[int] = field(default_factory=set)
     """The chunks that the coordinator wants and that are not committed yet."""
     results: dict[int, Result] = field(default_factory=dict)
-    """The results, by chunk, that the coordinator has yet to order pushed or dropped."""
+    """The results, by chunk, for which the coordinator has yet to order a push or a drop."""
     done: dict[int, Learned] = field(default_factory=dict)
     """The committed chunks that the coordinator has not acknowledged yet."""
     failed: dict[int, str] = field(default_factory=dict)
@@ -151,7 +151,7 @@ class Worker:
         self._leaving = True
 
     def asked(self, ticket: int, sender: Peer, order: Learn, now: float) -> list[Action]:
-        """Take an ordered chunk if it is in progress already, or if there is a slot for it.
+        """Accept an ordered chunk if it is in progress already, or if there is a slot for it.
 
         If no slot is free, one may be freed by dropping an overdue chunk.
         """
@@ -201,7 +201,7 @@ class Worker:
         return learned is not None and now - learned.since > _WORD_WITHIN
 
     def _learned(self, job: bytes, chunk: int) -> _Learned | None:
-        """Return a chunk in progress that is learned; None for any other."""
+        """Return a chunk in progress if it is learned; otherwise None."""
         in_work = self._on_its_way.get((job, chunk))
         return in_work.learned if in_work is not None else None
 
@@ -222,7 +222,7 @@ class Worker:
         return False
 
     def _drop(self, task: _Task) -> None:
-        """Forget a chunk in progress, whoever wants it."""
+        """Drop a chunk in progress, for all coordinators that want it."""
         job, chunk = task
         for key, orders in self._wanted(job, chunk).items():
             orders.working.discard(chunk)
@@ -336,7 +336,7 @@ class Worker:
         if not isinstance(answer, BeatAck):
             if not (isinstance(answer, Refusal) or self._leaving):
                 return []
-            left = self._given_up(key, orders)  # not the job's coordinator, so it never decides
+            left = self._given_up(key, orders)  # it does not coordinate the job: no decision comes
             self._settle(key, orders)
             return left
         orders.heard = now

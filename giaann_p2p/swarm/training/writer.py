@@ -5,7 +5,7 @@ shows whether the shard has a whole job. The rows go to one holder, the *courier
 others are told to fetch theirs (see `couriers`). A holder gets the rows from here if it could not
 fetch them, or if the chunk is so small that naming a courier costs as many bytes.
 
-A small push has a fixed timeout; that of a large one is longer, as its line needs (see `uplink`).
+A small push has a fixed timeout; a large one has as much more as its line needs (see `uplink`).
 
 A peer that does not answer is retried with exponential backoff. If the placement changes, the new
 owners get the chunk, too. A peer that names a retry time is retried then, without blame (see
@@ -21,9 +21,9 @@ committed when it has, for each shard,
    for that keeper. So an update survives even if all newcomers vanish at once, and a writer that is
    partitioned off with newcomers commits nothing;
 3. a keeper among the peers beside the owners, or else each of those peers that answers and takes
-   the update; one that divides its shards is waited for. A writer that just started cannot tell
-   newcomers from other peers, but a peer that keeps a shard beside its owners shows that they are
-   newcomers.
+   the update; the writer waits for a peer that divides its shards. A writer that just started
+   cannot tell newcomers from other peers, but a peer that keeps a shard beside its owners shows
+   that they are newcomers.
 
 If all keepers of a shard are full, rule 2 makes training wait until newcomers gain standing or are
 vouched for, or until a keeper gets more room: `status` and `train` call the swarm full. This cannot
@@ -70,8 +70,7 @@ _MOST_ROWS = MOST_BYTES - (64 << 10)
 _CARRIED_WITHIN = 1.0
 """Seconds that a courier of a small chunk has to answer before another one gets the rows, too."""
 _FETCHED_WITHIN = 2.5
-"""Timeout in seconds of the order to fetch rows, if they are few; after it, they are sent from
-here."""
+"""Timeout in seconds of the order to fetch a few rows; after it, this peer sends them itself."""
 _CANNOT = 4
 """A peer may not be a courier if more than one in this many holders lately failed to fetch from
 it."""
@@ -94,7 +93,7 @@ WriteAction = Call | Committed
 class Writer:
     """Pushes chunks to the holders of all shards, several chunks at a time.
 
-    `timeout` is that of one small push, in seconds. Chunks of fewer bytes than `few` have no
+    `timeout` is the timeout of a small push, in seconds. Chunks of fewer bytes than `few` have no
     couriers.
     """
 
@@ -129,7 +128,7 @@ class Writer:
             return []
         quorum = self._others.rules.quorum
         new = PushedChunk(job, chunk, cut, seal, shards or self._shards, quorum)
-        if new.shards != self._shards:  # it was made under an earlier edition
+        if new.shards != self._shards:  # the chunk was learned under an earlier edition
             new = new.doubled(self._shards, quorum)
         self._plan(new, now)
         return self._all_due(new, now)
@@ -218,7 +217,7 @@ class Writer:
         return calls
 
     def _carry(self, chunk: PushedChunk, now: float) -> list[WriteAction]:
-        """Return the call that sends rows to the next courier, if there is to be one now."""
+        """Return the call that sends rows to the next courier; empty if none is to be sent now."""
         chunk.couriers.give_up_unless(partial(self._others.not_suspected, now=now))
         may_carry = partial(self._may_carry, chunk, now)
         slow_last = (
@@ -260,7 +259,7 @@ class Writer:
         return acts + self._waiting(now) if has_freed else acts
 
     def _may_carry(self, chunk: PushedChunk, now: float, peer: Peer) -> bool:
-        """Return whether a peer may carry a chunk: most holders could fetch from it lately."""
+        """Return whether a peer may be a courier: it answers, and few holders failed with it."""
         if not self._others.not_suspected(peer, now) or self._apart.holds(peer, peer, now):
             return False
         cannot = sum(self._apart.holds(peer, holder, now) for holder in chunk.lacking)
@@ -334,7 +333,7 @@ class Writer:
         try:
             if not isinstance(answer, Refusal):
                 complete = self._acked(chunk, peer, pushed, answer)
-            if not complete:  # perhaps it no longer holds the rest, or is about to drop it
+            if not complete:  # perhaps it no longer holds the other shards, or will drop them
                 self._refused(chunk, peer, answer, now)
         except MessageError:
             self._others.suspect(peer, now)
@@ -359,7 +358,7 @@ class Writer:
         answer: Message | None,
         now: float,
     ) -> list[WriteAction]:
-        """Handle the answer of a peer that was told to fetch rows; if it has not, send them."""
+        """Handle the answer of a peer that was told to fetch rows; if it failed, send them."""
         chunk.heard(peer, pushed)
         complete = False
         with suppress(MessageError):  # perhaps its courier's fault
@@ -381,7 +380,7 @@ class Writer:
             self._refused(chunk, peer, answer, now)
             chunk.failed(peer, now, answer.again)
             return
-        if isinstance(answer, Pushed):  # it no longer holds the rest, or got rows in part
+        if isinstance(answer, Pushed):  # it no longer holds the other shards, or lacks their rows
             chunk.unable.add(peer)
             return
         self._apart.failed(courier, peer, now)
@@ -391,7 +390,7 @@ class Writer:
         carried = chunk.couriers.has(courier)
         if failed := chunk.couriers.blamed(courier, peer):
             chunk.unable -= failed
-            if carried:  # it is given up now, and not earlier
+            if carried:  # the courier was given up just now
                 self._apart.failed(courier, courier, now)
         else:
             chunk.unable.add(peer)
@@ -399,12 +398,12 @@ class Writer:
     def _acked(
         self, chunk: PushedChunk, peer: Peer, pushed: Shards, answer: Message | None
     ) -> bool:
-        """Record for which shards a peer has the chunk now; return whether for all of `pushed`.
+        """Record for which shards a peer has the chunk; return whether these are all of `pushed`.
 
-        Raises MessageError if this is not an answer to a push.
+        Raises MessageError if `answer` is not an answer to a push.
         """
         if not isinstance(answer, Pushed):
-            raise MessageError("no answer to a push")
+            raise MessageError("no valid answer to a push")
         if answer.shards == packed(pushed, chunk.shards):  # cheaper than to unpack it
             taken = pushed
         else:

@@ -133,7 +133,7 @@ class Compute(NamedTuple):
     doublings: int = 0
     """Number of doublings of the layout in which the chunk's delta is sealed."""
     size: int = 0
-    """The size of chunks that says how the delta is cut; 0 for the manifest's."""
+    """The chunk size that determines how the delta is cut; 0 for the manifest's."""
 
 
 class Stop(NamedTuple):

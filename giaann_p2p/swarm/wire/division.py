@@ -4,5 +4,5 @@ from giaann_p2p.swarm.wire.messages import BUSY, Refusal
 
 DIVIDING = Refusal(f"{BUSY}: this peer is dividing its shards; ask again in a moment")
 COUNTS_OTHERWISE = Refusal(f"{BUSY}: this peer counts another number of shards; ask again")
-"""The outcome of a question to which the other peer answers with its edition of the swarm's rules
-(see `node.calls`)."""
+"""The outcome that a caller gets if the other peer answers its question with another edition of the
+swarm's rules (see `node.calls`)."""

@@ -21,8 +21,8 @@ their present values. Edition 0 stands for the manifest itself.
 5. The number of shards only doubles, once or several times. Then each shard is divided into its two
    children on the peers that have it, without a byte on the wire (see `shardset.recounted`).
 6. Columns are cut into more parts only together with a new size of chunks, and chunks of an earlier
-   size are cut as before. So the size of a chunk tells how its delta is cut, and whoever learns a
-   chunk again, or goes on with a text that was begun, gets the same delta (see `cut_columns`).
+   size are cut as before. So the size of a chunk determines how its delta is cut, and a peer that
+   learns a chunk again, or continues a text, gets the same delta (see `cut_columns`).
 7. An edition of a later format is refused, not half understood. The peer goes on with the edition
    that it knows, until it runs a release that reads the new one.
 """
@@ -48,14 +48,15 @@ from giaann_p2p.swarm.wire.manifest import (
 from giaann_p2p.swarm.wire.shardset import is_doubled
 
 FORMAT = 3
-"""Newest version of the encoding. Version 2 lacks cut columns, and version 1 the number of shards,
-too. Each is used while it can state the rules, so that releases that know no later one read it."""
+"""Newest version of the encoding. Version 2 lacks cut columns, and version 1 lacks the number of
+shards as well. An edition has the oldest version that can state its rules, so that older releases
+can read it."""
 _NO_SHARDS, _NO_CUTS = 1, 2
 MOST_SIZES = 8
 """Maximum number of chunk sizes besides the manifest's: enough to double it up to the largest
 size."""
 MOST_BYTES = 1 << 16
-"""Maximum length of an encoded edition, in bytes. One that cuts no columns has less than 300."""
+"""Maximum length of an encoded edition, in bytes. Without cut columns, it is below 300."""
 MOST_NUMBER = 1 << 32
 _KIND = "edition"
 _OTHER_RELEASE = "install the release of giaann-p2p that the founder uses"
@@ -289,12 +290,12 @@ def rules_of(manifest: Manifest, edition: Edition | None) -> Rules:
 
 
 def _cuts_of(edition: Edition, sizes: int) -> list[tuple[Cut, ...]]:
-    """Return the lists of cuts that an edition has for its first sizes of chunks."""
+    """Return the cuts for each of an edition's first `sizes` chunk sizes; () where it has none."""
     return [*edition.cuts[:sizes], *[()] * (sizes - len(edition.cuts))]
 
 
 def _all_cuts(edition: Edition | None, first: tuple[Cut, ...]) -> tuple[tuple[Cut, ...], ...]:
-    """Return the columns that are cut in chunks of each size; `first` are those of the manifest."""
+    """Return the cut columns for each chunk size; `first` are the manifest's."""
     lists = [first]
     for cuts in _cuts_of(edition, len(edition.sizes)) if edition else ():
         lists.append(together([lists[-1], cuts]) if cuts else lists[-1])

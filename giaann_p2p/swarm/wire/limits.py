@@ -19,8 +19,8 @@ MOST_CONNECTIONS = MOST_BYTES
 """Maximum number of connections in one part of a shard. Each takes a byte or more in a message,
 except in very repetitive text."""
 MOST_CARRIED = 128 << 20
-"""Maximum memory in bytes for carried deltas: once for all senders with standing together, and once
-for all others. The rows of almost any message fit."""
+"""Maximum memory in bytes for the carried deltas of all senders with standing together, and again
+for those of all others. The rows of almost any message fit."""
 _LEAF = 400
 """Memory in bytes that a shard with rows takes in a seal's hash tree."""
 _MOST_TEXT = 8 * MOST_BYTES
@@ -30,14 +30,14 @@ _DENSEST = 8
 """Maximum number of connections, and of letters, per byte of an answer to a read."""
 _ANYWAY = 1 << 16
 """Number of connections, and of letters, that an answer may have whatever its size, because very
-repetitive text is packed very small."""
+repetitive text compresses very well."""
 
 
 def of_chunk(spec: ModelSpec, sentences: int, parts: int = 1) -> Limits:
     """Return the limits for unpacking the delta of a chunk with this number of sentences.
 
-    `parts`: the most parts into which a column is cut. Each part of a neuron's row has a neuron of
-    its own, and at least one connection.
+    `parts`: the largest number of parts into which a column is cut. Each part of a neuron's row has
+    a neuron of its own, and at least one connection.
     """
     tokens, traits = sentences * spec.max_tokens, traits_of(spec.profile)
     neurons, connections = traits.most_neurons(tokens), tokens * traits.most_pairs(spec)

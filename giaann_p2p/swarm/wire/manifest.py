@@ -27,7 +27,7 @@ FORMAT = 1
 PROTOCOL = 8
 """Version of the protocol between peers; see also `messages.VERSION`."""
 MOST_BYTES = 1 << 16
-"""Maximum length of an encoded manifest, in bytes. One that cuts no columns has less than 2,000."""
+"""Maximum length of an encoded manifest, in bytes. Without cut columns, it is below 2,000."""
 MOST_REPLICAS = 64
 MOST_REDUNDANCY = 8
 """Maximum number of compute peers that a swarm may require to agree on a delta."""
@@ -64,7 +64,7 @@ class Rules(NamedTuple):
     edition: int = 0
     """Number of the edition that sets these rules."""
     sizes: tuple[int, ...] = (CHUNK,)
-    """The number of sentences in a chunk: by the manifest, by later editions, and now."""
+    """Chunk sizes, in sentences: the manifest's, then those of editions; the last is in force."""
     founding_shards: int = 0
     """Number of shards by the manifest; 0 if it is `shards`."""
     blocks: int = 1
@@ -96,7 +96,7 @@ class Rules(NamedTuple):
         return _layout(self.first_shards, self.shards, self.blocks, self.sizes[0], cuts)
 
     def cut_as(self, size: int) -> int:
-        """Return the size that says how chunks of this size are cut; 0 if as the manifest says."""
+        """Return `size` if chunks of it are cut in another way than the manifest's; otherwise 0."""
         return 0 if self.layout_at(size) == self.layout else size
 
     @property
@@ -142,9 +142,9 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     admission: Literal["open", "token"] = "open"
     """Which peers are served: all, or only those with a token from the founder."""
     places: Literal["near"] | msgspec.UnsetType = msgspec.UNSET
-    """Whether the places of the peer directory lie near each other in the DHT, so that a few nodes
-    keep all while the swarm is small. Unset in swarms that earlier releases founded: all peers of a
-    swarm must look for records in the same places."""
+    """Whether the keys of the peer directory are close together in the DHT, so that a few nodes
+    store all records while the swarm is small. Unset in swarms that earlier releases founded: all
+    peers of a swarm must look for records under the same keys."""
     founder: PeerField
     signature: _Signature = b""
 

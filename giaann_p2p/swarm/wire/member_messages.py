@@ -71,7 +71,7 @@ class EditionIs(Message, frozen=True, tag="edition"):
 
 
 class AskRecords(Message, frozen=True, tag="records?"):
-    """Request for the directory's records of one role, for a client that is no node of the DHT."""
+    """Request for the directory's records of one role, for a client that is not a DHT node."""
 
     role: Literal["storage", "compute"]
     """The `record.Role` whose records are requested."""

@@ -20,6 +20,6 @@ class Message(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_field
 class Counting(Message, frozen=True):
     """Base class of the questions that name shards.
 
-    The sender and the receiver must count the same number of shards. A read is no such question: it
-    names no shards, and its answer counts them as the reader does.
+    The sender and the receiver must count the same number of shards. `Read` is not such a question:
+    it names no shards, and its answer counts them as the reader does.
     """

@@ -70,7 +70,7 @@ TOO_LONG = "too long"
 SOURCE = "source"
 """Prefix of the reason why rows could not be fetched, which may be the fault of their source."""
 NO_SOURCE = "unknown source"
-"""Prefix of the reason why rows were not fetched: the sender does not know their source."""
+"""Prefix of the reason why rows were not fetched: the refusing peer does not know their source."""
 MOST_AGAIN = 300
 """Maximum retry delay that a refusal may ask for, in seconds."""
 
@@ -120,8 +120,8 @@ class PushFrom(Counting, frozen=True, tag="push from"):
 class Carry(Counting, frozen=True, tag="carry"):
     """Request to keep a delta's rows for a while, for the holders of some shards to fetch them.
 
-    The receiver, the *courier*, applies nothing yet: like every other holder, it is told to by a
-    `PushFrom`. So the learner sends the rows once, not once for each replica.
+    The receiver, the *courier*, applies nothing yet: like every other holder, it does so when a
+    `PushFrom` arrives. So the learner sends the rows once, not once for each replica.
     """
 
     job: Job
@@ -146,7 +146,7 @@ class FetchCarried(Counting, frozen=True, tag="fetch carried"):
     chunk: Annotated[int, msgspec.Meta(ge=0, lt=WITHDRAWN)]
     shards: bytes
     author: PeerField
-    """The peer that sent the `Carry`, and told the sender to fetch the rows."""
+    """The peer that sent the `Carry`, and that told this question's sender to fetch the rows."""
 
 
 class Pushed(Message, frozen=True, tag="pushed"):

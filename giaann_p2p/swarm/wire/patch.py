@@ -1,9 +1,9 @@
-"""Patches: a peer's new record as its difference from the one before, for readers that have that.
+"""Patches: a peer's new record as its difference from the previous one, for readers that have it.
 
 Most new records change a field or two, or none: a peer signs anew when its chain of pulses ends.
 Such a record takes some 460 bytes whole, and 145 as a patch, of which 64 are its signature. A patch
-has the id of the record before, so a reader knows whether it can apply it; the signature then
-shows whether the result is what the peer has signed.
+has the id of the previous record, so a reader knows whether it can apply the patch; the signature
+then shows whether the result is what the peer has signed.
 """
 
 from typing import Annotated
@@ -14,7 +14,7 @@ from giaann_p2p.swarm.wire.pulse import ID_BYTES, PULSE_BYTES, id_of
 from giaann_p2p.swarm.wire.record import FRONT_BYTES, ForgedError
 
 _PATCH = 0x40
-"""Added to the number of a bucket, it marks patches; a record begins with less."""
+"""Added to a bucket's number, it makes the first byte of a patch; that of a record is lower."""
 _MOST_FIELDS = 64
 """Maximum number of fields of a record: more than any release has."""
 _FRONT = 1 + ID_BYTES
@@ -43,10 +43,10 @@ def base_of(patch: bytes) -> bytes:
 
 
 def made(bucket: int, old: bytes, new: bytes) -> bytes:
-    """Return the patch that makes one valid record of a peer into its next; both with a pulse.
+    """Return the patch that turns a peer's valid record into its next one; both have a pulse.
 
-    The result is empty if no patch does: a peer may have encoded its list of fields in another way,
-    and then a reader would take the node that sends a patch for a liar.
+    The result is empty if a patch cannot reproduce `new` exactly, because the peer encoded its list
+    of fields in another way: a reader would take the sender of such a patch for a liar.
     """
     before, after = (_FIELDS.decode(data[FRONT_BYTES:]) for data in (old, new))
     known = dict(enumerate(map(bytes, before)))
@@ -59,8 +59,8 @@ def made(bucket: int, old: bytes, new: bytes) -> bytes:
 def applied(patch: bytes, record: bytes) -> bytes:
     """Return the new record, with a pulse; `record` is the signed one that the patch changes.
 
-    ForgedError if the patch is malformed: no honest node made it. The result may be wrong in any
-    other way.
+    ForgedError if the patch is malformed, because no honest node makes such a patch. Nothing else
+    is checked.
     """
     try:
         change = _CHANGE.decode(patch[_FRONT + FRONT_BYTES :])

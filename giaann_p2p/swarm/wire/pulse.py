@@ -18,9 +18,9 @@ In transit and at rest a record is `pulse + signature + body`, and begins with t
 Between peers that both have the record a *bare* pulse is enough: `id of the record + pulse`.
 
 The pulses of a whole part of the directory, a bucket, travel as one *batch* of *short* pulses, each
-with the beginning of the id only. A reader tries a short pulse on each record whose id begins so,
-and it counts for the one whose chain it continues. One that continues no chain proves nothing, not
-even a lie, because the reader may lack the record.
+with only the first bytes of the record's id. A reader tries a short pulse on each record whose id
+begins with these bytes, and credits it to the record whose chain it continues. A short pulse that
+continues no chain proves nothing, not even a lie, because the reader may lack the record.
 """
 
 from collections.abc import Iterable, Iterator
@@ -40,21 +40,23 @@ MOST_PULSES = 120
 PULSE_SECONDS = 10
 """Seconds between the times at which two pulses in a row are due."""
 ID_BYTES = 16
-"""Length of a record's id, a hash: two records with the same one take 2^64 tries."""
+"""Length of a record's id, which is a hash. Finding two records with one id takes 2^64 tries."""
 BARE_BYTES = ID_BYTES + PULSE_BYTES
 """Length of a bare pulse; every record is longer."""
 BEGINNING_BYTES = 4
-"""Length of what tells a short pulse's record: its bucket, in one byte, and 3 bytes of its id. Of
-the thousand records of a full bucket, one in 16,000 shares these with another."""
+"""Length of the part of a short pulse that points to its record: the bucket, in one byte, and 3
+bytes of the id. Of the thousand records of a full bucket, one in 16,000 shares these with
+another."""
 SHORT_BYTES = BEGINNING_BYTES + 1 + LINK_BYTES
 """Length of a short pulse: the beginning, the pulse's number in one byte, and its link. In a batch
-the bucket is told but once."""
+the bucket is stated only once."""
 NO_ANCHOR = bytes(LINK_BYTES)
-"""The anchor of no known chain, for a record without pulses."""
+"""An anchor to which no known chain leads, for a record without pulses."""
 _BATCH = 0x80
-"""Added to the number of a bucket, it marks batches and short pulses: a record begins with less."""
+"""Added to a bucket's number, it makes the first byte of a batch or a short pulse; that of a record
+is lower."""
 _BUCKET = 0x3F
-"""The bits of the mark that have the bucket."""
+"""The bits of the first byte that contain the bucket's number."""
 _SALT_BYTES = 16
 _SEED = b"giaann pulses"
 
@@ -140,22 +142,22 @@ def is_short(data: bytes) -> bool:
 
 
 def bucket_in(data: bytes) -> int:
-    """Return the bucket that a short pulse or a patch names; no bucket may have this number."""
+    """Return the bucket number in a short pulse or a patch; there may be no such bucket."""
     return data[0] & _BUCKET
 
 
 def beginning(bucket: int, record_id: bytes) -> bytes:
-    """Return with what the short pulses of a record of this bucket and id begin."""
+    """Return the first bytes of a record's short pulses, given the record's bucket and id."""
     return _mark(bucket) + record_id[: BEGINNING_BYTES - 1]
 
 
 def pulse_in(short: bytes) -> Pulse:
-    """Return the pulse of a short pulse."""
+    """Return the number and link in a short pulse."""
     return Pulse(short[BEGINNING_BYTES], short[BEGINNING_BYTES + 1 :])
 
 
 def continues(pulse: Pulse, known: Pulse, peer: Peer) -> bool:
-    """Return whether a pulse leads to a valid one with a lower number."""
+    """Return whether a pulse leads to `known`, which is valid and has a lower number."""
     return _further(pulse.link, peer, pulse.number - known.number) == known.link
 
 
@@ -180,7 +182,7 @@ def _is_marked(data: bytes) -> bool:
 
 
 def _further(link: bytes, peer: Peer, steps: int) -> bytes:
-    """Return the link that a number of hashes leads to."""
+    """Return the link that results from hashing a link `steps` times."""
     salt = peer[:_SALT_BYTES]
     for _ in range(steps):
         link = blake2b(link, digest_size=LINK_BYTES, salt=salt).digest()

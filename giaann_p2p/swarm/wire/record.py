@@ -73,7 +73,7 @@ record counts more, its sets are neither decoded nor checked, because any strang
 and it would cost a hundred times as much as a usual one. Such a record still names its peer and
 edition."""
 _LONGEST_FOR = 64
-"""Multiple of the reader's number of shards for which a record may be long enough. A newcomer,
+"""A record may be as long as this multiple of the reader's number of shards requires. A newcomer,
 which knows only the manifest, learns from longer records that there is an edition. Without a limit,
 a stranger's records could take more memory than all others together."""
 BUCKETS = 16
@@ -309,7 +309,7 @@ def check_age(announcement: Announcement, pulse: Pulse, now: float) -> None:
 
 
 def prove(data: bytes, announcement: Announcement) -> None:
-    """Raise RecordError unless a record and its pulse are of the peer that the record describes."""
+    """Raise RecordError unless a record and its pulse are by the peer that the record describes."""
     pulse, record = split(data)
     signature, body = record[:SIGNATURE_BYTES], record[SIGNATURE_BYTES:]
     if not verified(announcement.peer, _KIND, body, signature):
@@ -379,7 +379,7 @@ def accusations_of(announcement: Announcement, rules: Rules) -> tuple[Naming, ..
 
 
 def namings(wrong: Mapping[Peer, Shards], count: int) -> tuple[Naming, ...]:
-    """Return the accusations for a record: as many as fit, those of the most shards first.
+    """Return the accusations for a record: as many as fit, those with the most shards first.
 
     The swarm has `count` shards.
     """
@@ -398,7 +398,7 @@ def missing_of(lost: Lost, shards: int) -> Missing:
 
 
 def _most_named(shards: int) -> int:
-    """Return how many bytes the accusations in a record may take at most."""
+    """Return the maximum number of bytes that the accusations in a record may take."""
     return MOST_NAMED * (PEER_BYTES + 8) + max(_LEAST_FOR_NAMES, most_bytes(shards))
 
 

@@ -1,15 +1,15 @@
-"""Marks: short salted digests of rows, with which a reader has a cached row confirmed.
+"""Marks: short salted digests of rows, with which a reader checks whether a cached row is current.
 
 A frequent word's row may have 300 kB and seldom changes. So a reader sends the mark of the row that
-it has cached, and the holder sends its own row only if that has another mark.
+it has cached, and the holder sends its own row only if the two marks differ.
 
 1. Equal rows have equal marks, whatever the order of their targets and connections, because the
    hashes of the connections are added up. Different rows have different marks, except with a
    probability of 2^-64.
 2. The salt is drawn for each call, after the cached row came, so the peer that sent the row cannot
    know it. Otherwise a liar could make up a row that has the mark of the true one, and honest peers
-   would confirm it. For the same reason the salt keys each of the hashes: a plain sum would be easy
-   to hit.
+   would confirm it. For the same reason the salt keys each of the hashes: rows with a given plain
+   sum would be easy to find.
 """
 
 import hashlib
@@ -52,7 +52,7 @@ def _total(row: Row, salt: bytes) -> int:
     link += row.segment
     link = _mixed(link + keys[2])  # shape [m]
     link += row.strength.astype(np.uint64)
-    link = _mixed(_mixed(link) + keys[3])  # shape [m]; twice, so that no difference is likely
+    link = _mixed(_mixed(link) + keys[3])  # shape [m]; twice, so that differences are unpredictable
     return int(link.sum(dtype=np.uint64))
 
 

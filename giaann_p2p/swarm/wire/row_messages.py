@@ -46,7 +46,7 @@ class ReadSlice(Message, frozen=True, tag="read slice"):
 class Rows(Message, frozen=True, tag="rows"):
     """Answer to `Read` and `ReadSlice`: all requested rows that the sender has.
 
-    It omits the rows of `moved` shards, and the rows whose mark is the one in the request.
+    It omits the rows of `moved` shards, and the rows whose mark equals the one in the request.
     """
 
     parcel: bytes
@@ -54,7 +54,7 @@ class Rows(Message, frozen=True, tag="rows"):
     moved: bytes
     """The requested shards that the sender does not serve."""
     same: Annotated[bytes, msgspec.Meta(max_length=POSITION_BYTES * MOST_READ)] = b""
-    """The positions in the request of the rows whose mark is the one there, as little-endian
+    """Positions in the request of the rows whose mark equals the requested one, as little-endian
     u16."""
 
 

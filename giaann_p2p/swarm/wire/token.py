@@ -8,7 +8,7 @@ next:
 1. A grant must not exceed its giver's own rights, nor outlast them.
 2. Only a delegate may give grants, with one exception: a client may admit other clients, because it
    could ask on their behalf anyway. So each of a client's processes can have a key of its own.
-3. The member's key and the swarm are both in the signed bytes. A token is no secret: it is useful
+3. The member's key and the swarm are both in the signed bytes. A token is not secret: it is useful
    only to a peer whose key the transport has proved to be the member's.
 4. A token is short, has one canonical encoding, and at most `MOST_GRANTS` grants.
 """

@@ -39,7 +39,7 @@ class Learn(Message, frozen=True, tag="learn"):
 
     @property
     def size(self) -> int:
-        """The size of the job's chunks, which says how the delta is cut; 0 for the manifest's."""
+        """The job's chunk size, which determines how the delta is cut; 0 for the manifest's."""
         return 0
 
 
@@ -65,7 +65,7 @@ def learn_order(
 ) -> Learn:
     """Return the request to learn a chunk, and seal its delta in a layout with these `doublings`.
 
-    `size` says how the delta is cut, as `Rules.cut_as` returns it.
+    `size` determines how the delta is cut, as `Rules.cut_as` returns it.
     """
     if size:
         return LearnCut(job, chunk, sentences, doublings, size)
