@@ -23,11 +23,12 @@ class HostConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     announce: tuple[str, ...] = ()
     """The addresses to announce instead of those that this peer listens on, such as the outer side
     of a NAT. Empty: all addresses that this machine is known to have."""
-    relay: bool = True
-    """Whether this peer may reach others, and be reached, over relays. A host without relays that
-    has to dial an address of a relay restarts p2pd with them. Without: p2pd starts with a quarter
-    of the processor time and half of the memory, because it makes no table of the internet's
-    networks, by which relays limit their guests."""
+    relay: bool | None = None
+    """Whether this peer may reach others, and be reached, over relays. None: yes, unless it listens
+    on loopback addresses only. A host without relays that has to dial an address of a relay
+    restarts p2pd with them. Without: p2pd starts with a quarter of the processor time and half of
+    the memory, because it makes no table of the internet's networks, by which relays limit their
+    guests."""
     auto_relay: bool = False
     """Whether this peer is to be reached over relays if it cannot be reached directly."""
     trusted_relays: tuple[str, ...] = ()
@@ -102,6 +103,13 @@ class HostConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         return self.watch.memory * 2 // 3
 
     @property
+    def uses_relays(self) -> bool:
+        """Whether p2pd runs with relays: `relay`, or else judged by the addresses."""
+        if self.relay is not None:
+            return self.relay
+        return self.auto_relay or bool(self.announce) or not all(map(_is_loopback, self.listen))
+
+    @property
     def uses_nat(self) -> bool:
         """Whether to ask a router for a port: `nat`, or else judged by the listen addresses."""
         if self.nat is not None:
@@ -118,13 +126,24 @@ def _with_port(address: str, ports: dict[str, int]) -> str:
     return _NO_PORT.sub(lambda m: f"/{m[1]}/{ports.get(m[1], 0)}{m[2]}", address)
 
 
-def _is_private(address: str) -> bool:
+def _ip(address: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
     found = _IP.match(address)
     try:
-        ip = ipaddress.ip_address(found[1] if found else "")
+        return ipaddress.ip_address(found[1] if found else "")
     except ValueError:
+        return None
+
+
+def _is_loopback(address: str) -> bool:
+    ip = _ip(address)
+    return ip is not None and ip.is_loopback
+
+
+def _is_private(address: str) -> bool:
+    ip = _ip(address)
+    if ip is None or ip.is_unspecified:
         return False
-    return (ip.is_private or ip.is_loopback or ip.is_link_local) and not ip.is_unspecified
+    return ip.is_private or ip.is_loopback or ip.is_link_local
 
 
 def _no_address(field: str, address: str) -> str:

@@ -65,7 +65,7 @@ class Daemon:
         """Start p2pd, and return when it is ready; raise DaemonError if it does not start."""
         program = await asyncio.to_thread(known_program)
         command = [str(program), *_options(key_file, socket, config)]
-        if not config.relay:
+        if not config.uses_relays:
             _settings(socket).write_text(_NO_RELAY)
         spawning = asyncio.create_task(_spawned(command, config))
         try:
@@ -161,7 +161,7 @@ async def _line(output: asyncio.StreamReader) -> str:
 
 def _options(key_file: Path, socket: Path, config: HostConfig) -> list[str]:
     low, high = config.connections
-    relays = config.trusted_relays if config.auto_relay and config.relay else ()
+    relays = config.trusted_relays if config.auto_relay and config.uses_relays else ()
     options: dict[str, object] = {
         "listen": f"/unix{socket}",
         "id": key_file,
@@ -170,8 +170,8 @@ def _options(key_file: Path, socket: Path, config: HostConfig) -> list[str]:
         "trustedRelays": ",".join(relays),
         "b": 0,
         "tls": 1,
-        "f": "" if config.relay else _settings(socket),
-        "relay": int(config.relay),
+        "f": "" if config.uses_relays else _settings(socket),
+        "relay": int(config.uses_relays),
         "dhtClient": int(bool(relays)),  # p2pd needs a DHT client to keep relays; it answers nobody
         "autoRelay": int(bool(relays)),
         "relayDiscovery": 0,

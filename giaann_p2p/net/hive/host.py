@@ -173,7 +173,7 @@ class Host:
         """If an address leads through a relay, wait until p2pd has been restarted with relays."""
         if not any(_CIRCUIT in way for way in ways):
             return
-        if not self.config.relay and self._life is not None:
+        if not self.config.uses_relays and self._life is not None:
             self.config = msgspec.structs.replace(self.config, relay=True)
             self._is_able.clear()
             self._life.kill("p2pd needs relays to reach a peer")

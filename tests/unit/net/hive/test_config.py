@@ -108,6 +108,27 @@ def test_relays_are_turned_off_by_a_file_because_the_option_has_no_effect() -> N
     assert not [one for one in _options(Path("key"), Path("/s"), HostConfig()) if "-f=" in one]
 
 
+@pytest.mark.parametrize(
+    ("settings", "uses_relays"),
+    [
+        ({}, True),
+        ({"listen": ("/ip4/127.0.0.1/tcp/0", "/ip6/::1/tcp/0")}, False),
+        ({"listen": ("/ip4/127.0.0.1/tcp/0", "/ip4/10.0.0.1/tcp/0")}, True),
+        ({"listen": ("/dns4/localhost/tcp/1",)}, True),
+        ({"listen": ("/ip4/127.0.0.1/tcp/1",), "announce": ("/ip4/1.2.3.4/tcp/2",)}, True),
+        ({"listen": ("/ip4/127.0.0.1/tcp/0",), "auto_relay": True}, True),
+        ({"listen": ("/ip4/127.0.0.1/tcp/0",), "relay": True}, True),
+        ({"relay": False}, False),
+    ],
+)
+def test_a_peer_that_only_this_machine_reaches_has_no_relays(
+    settings: dict[str, Any], uses_relays: bool
+) -> None:
+    config = HostConfig(**settings)
+    assert config.uses_relays == uses_relays
+    assert f"-relay={int(uses_relays)}" in _options(Path("key"), Path("/s"), config)
+
+
 def test_a_run_sweeps_after_those_that_were_killed(tmp_path: Path) -> None:
     (tmp_path / "giaann-p2pd-killed").mkdir()
     (tmp_path / "giaann-p2pd-killed" / "lock").touch()

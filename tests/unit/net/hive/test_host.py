@@ -242,13 +242,14 @@ asyncio.run(main())
 
 def test_p2pd_is_restarted_with_relays_before_the_first_address_of_one_is_dialled() -> None:
     async def story(place: Place) -> None:
-        one, relay, other = await place.host(relay=False), await place.host(), await place.host()
+        one, other = await place.host(), await place.host()
+        relay = await place.host(relay=True)
         before = one.pid
         assert await one.connect(other.addresses) == [other.me]
-        assert (one.pid, one.deaths, one.config.relay) == (before, 0, False)
+        assert (one.pid, one.deaths, one.config.uses_relays) == (before, 0, False)
         way = f"{relay.addresses[0]}/p2p-circuit/p2p/{libp2p_name(other.me)}"
         await asyncio.gather(one.connect([way]), one.connect([way]))
-        assert (one.deaths, one.config.relay) == (1, True)
+        assert (one.deaths, one.config.uses_relays) == (1, True)
         assert place.note(one) != before
         with pytest.raises(OSError, match=r"."):  # the other has no place at the relay
             await one.open_stream(other.me, [way.rpartition("/p2p/")[0]], 5)
