@@ -5,8 +5,9 @@
 2. Joining runs in the background for ever: while no node is known, and after each restart of p2pd,
    the seeds are retried with backoff. Calls wait only for the first try.
 3. A node that does not answer delays a call by `_CALL_WITHIN` once, and is then excluded for a
-   while. On an overloaded machine no node may answer: a call that finds no node triggers an
-   immediate retry of the seeds, instead of waiting for the next refresh.
+   while. A call that finds no node triggers an immediate retry of the seeds, instead of waiting for
+   the next refresh; but not if other nodes have been heard from lately. Then the nodes are slow,
+   not gone, as on an overloaded machine, which retries would only keep so.
 4. The two sides of a partition exclude each other, and then no known node would ever name a node of
    the other side again. So each refresh also dials some seeds that are not known nodes. This heals
    the partition, and finds peers that came back and know nobody else.
@@ -24,6 +25,7 @@ import random
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
+from math import inf
 from typing import Any
 
 from hivemind.dht.node import DHTNode
@@ -64,13 +66,14 @@ _BEGIN_WITHIN = _JOIN_WITHIN = 6.0
 _LEFT_OUT = 5.0
 """The seconds for which a node that did not answer is excluded; doubled after each further
 failure."""
+_HEARD_FOR = 10.0
+"""The seconds for which a peer that another node has called or answered does not count as alone."""
 _BACKOFF = Backoff(first=0.2, longest=10.0)
 """The pauses between attempts to join while no node is known, in seconds."""
 _REFRESH = 30.0
 """The seconds between two refreshes, which look for new nodes."""
 _SEARCH_EVERY = 60.0
-"""The seconds for which short looks rely on a search. More: less work at rest; less: nodes that
-came nearer to a key are asked sooner."""
+"""The seconds for which short looks rely on a search at first (see `Search.after`)."""
 _STRAYS = 8
 """The number of randomly drawn seeds that are dialled at each refresh."""
 _FIRST, _DOUBLINGS = 16, 3
@@ -107,6 +110,7 @@ class HiveBoard:
         self._joining: asyncio.Task[None] | None = None
         self._tried = asyncio.Event()  # a join has been tried since p2pd started
         self._alone = asyncio.Event()  # a call found no node that answers
+        self._last_heard = -inf  # when another node last called or answered
         self._searches: set[asyncio.Task[Any]] = set()
         self._searching: dict[Role, asyncio.Task[None]] = {}
         self._last_search: dict[Role, Search | None] = {}
@@ -171,7 +175,7 @@ class HiveBoard:
                 await self._tried.wait()
                 await self._spread(key, record, lifetime, taken)
         if not any(taken):
-            self._alone.set()
+            self._retry()
             raise Unreachable(
                 f"no other node took the record; {self.nodes} are known, {len(taken)} refused it"
             )
@@ -224,7 +228,7 @@ class HiveBoard:
             guard.findings.discard(finding)
         if not finding.answers:
             if not self._searches_for(role):  # a search may be slow because all is
-                self._alone.set()
+                self._retry()
             raise self._nobody()
         looks.looked(began, self._clock(), complete=complete)
         return [found for found in (self.held(role), *finding.brought()) if found]
@@ -279,8 +283,14 @@ class HiveBoard:
 
     def _heard(self, peer_id: PeerID) -> None:
         """End the exclusion of a node, because the node has been heard from."""
+        self._last_heard = asyncio.get_running_loop().time()
         if self._guard is not None:
             self._node.blacklist.register_success(peer_id)
+
+    def _retry(self) -> None:
+        """Let the seeds be retried now, unless other nodes have been heard from lately."""
+        if asyncio.get_running_loop().time() >= self._last_heard + _HEARD_FOR:
+            self._alone.set()
 
     async def _end(self, *, gone: bool) -> None:
         guard, self._guard = self._guard, None
@@ -438,8 +448,8 @@ class HiveBoard:
         }
         near = {key: nodes[:REPLICAS] for key, nodes in heard.items() if nodes}
         if near:
-            until = asyncio.get_running_loop().time() + _SEARCH_EVERY
-            searches[role] = Search(near, until, self.nodes)
+            search = Search(near, self.nodes, asyncio.get_running_loop().time(), _SEARCH_EVERY)
+            searches[role] = search.after(searches.get(role))
 
     async def _nearest(self, keys: Sequence[bytes]) -> dict[bytes, list[PeerID]]:
         """Return the nodes nearest to each key, after a search through the DHT."""

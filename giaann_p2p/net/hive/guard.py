@@ -43,7 +43,7 @@ MOST_NEIGHBOURS = 20
 _MOST_ANSWER = 1 << 21
 """The most bytes of records in an answer. p2pd drops messages over 4 MiB, and then the node that
 asked would get no answer."""
-_MET_FOR = 60.0
+_MET_FOR = 300.0
 """The seconds after a successful call for which a node is called again without dialling it first.
 If its connection has broken since, that call may fail, and the next one dials."""
 _RECORDS_ONLY = b"records only"
@@ -76,7 +76,7 @@ class Guard:
         """Create a filter around `p2p`.
 
         `dial` connects to a node by its addresses, and raises OSError if that fails. `heard` is
-        called for each node that sends a valid request. `mine` returns this node's own addresses;
+        called for each node that sends a valid request or answer. `mine` returns this node's own addresses;
         `ways` keeps those of other nodes.
         """
         self.peer_id: PeerID = p2p.peer_id
@@ -155,6 +155,7 @@ class Guard:
         self._check_node(peer, found.peer.node_id)
         self._check_member(peer, found.auth.service_access_token.signature)
         self._ways.learn(peer, found.auth.nonce)
+        self._heard(peer_id)
         if answer is dht_pb2.FindResponse:
             self._harvest(peer_id, request, found)
         return found

@@ -17,14 +17,21 @@ _MANY = 1.5
 """By which factor the number of known nodes must have changed for a search to be made anew."""
 
 
+_LONGER = 4.0
+"""How many times longer than usual short looks rely on a search at most, after several that found
+the same nodes. More: less work at rest; less: nodes that came nearer to a key are asked sooner."""
+
+
 class Search(NamedTuple):
     """The result of a search, on which short looks rely for a while."""
 
     near: Near
-    until: float
-    """Time from which the search is too old."""
     nodes: int
     """The number of nodes known at the search."""
+    began: float
+    """The time of the search."""
+    lasts: float
+    """The seconds after which the search is too old."""
 
     def holds(self, nodes: int, now: float) -> bool:
         """Return whether short looks may still rely on this search; `nodes` are known now.
@@ -33,7 +40,14 @@ class Search(NamedTuple):
         most of those near a key are still the same. On a machine out of breath some come and go all
         the time, and searches would only add to its load.
         """
-        return now < self.until and self.nodes / _MANY < nodes < self.nodes * _MANY
+        is_new = now < self.began + self.lasts
+        return is_new and self.nodes / _MANY < nodes < self.nodes * _MANY
+
+    def after(self, last: "Search | None") -> "Search":
+        """Return this search; if it found the same as the `last` one, it lasts twice as long."""
+        if last is None or last.near != self.near:
+            return self
+        return self._replace(lasts=min(_LONGER * self.lasts, 2 * last.lasts))
 
     def without(self, silent: Collection[Hashable]) -> "Search | None":
         """Return the search without nodes that did not answer; None if too few are left.

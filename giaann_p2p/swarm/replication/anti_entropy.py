@@ -12,6 +12,10 @@ from giaann_p2p.swarm.wire.message import Message
 from giaann_p2p.swarm.wire.messages import Compare, Refusal
 from giaann_p2p.swarm.wire.replica import ReplicaState
 
+_LOAD = 8
+"""By which factor the pause between two comparisons with a peer exceeds the time that its last
+answer took. More: a busy machine gets to rest sooner; less: hurried comparisons stay frequent."""
+
 
 class AntiEntropy:
     """Compares sets of chunks with each peer that holds or owns one of this peer's shards.
@@ -28,6 +32,7 @@ class AntiEntropy:
         self._pending_calls, self._then = shared.calls, then
         self._asking: dict[Peer, bool] = {}  # peers being asked: whether the answer counts
         self._asked: dict[Peer, float] = {}  # time of each peer's last answer
+        self._took: dict[Peer, float] = {}  # seconds that each peer's last answer took
         self._changed = shared.begun
         self._by_parts: dict[Peer, list[int]] = {}  # shards to compare by parts, by peer
         self._seen, self._known = (-1, -1), dict[Peer, list[int]]()
@@ -59,7 +64,9 @@ class AntiEntropy:
         partners, pauses = self._partners(now), self._pauses(now)
         for peer, shards in partners.items():
             asked = self._asked.get(peer)
-            if peer in self._asking or (asked is not None and now < asked + pauses(shards)):
+            if peer in self._asking:
+                continue
+            if asked is not None and now < asked + pauses(shards, self._took.get(peer, 0.0)):
                 continue  # the common case
             if self._others.not_suspected(peer, now):
                 actions += self._question(peer, shards, now)
@@ -84,6 +91,7 @@ class AntiEntropy:
         if found != self._known:
             self.changed(now)
         self._asked = {peer: when for peer, when in self._asked.items() if peer in found}
+        self._took = {peer: took for peer, took in self._took.items() if peer in found}
         self._by_parts = {peer: some for peer, some in self._by_parts.items() if peer in found}
         return found
 
@@ -106,7 +114,7 @@ class AntiEntropy:
         now: float,
     ) -> list[Action]:
         counts, shards = self._asking.pop(peer), list(mine)
-        self._asked[peer] = now
+        self._asked[peer], self._took[peer] = now, now - asked
         if isinstance(answer, Refusal):
             self._others.heard(peer)
             return []
@@ -133,8 +141,14 @@ class AntiEntropy:
         settings = self._settings
         is_calm = now - self._changed > settings.calm_after
         usual = settings.calm_every if is_calm else settings.compare_every
-        hurried = self._replicas.all(ReplicaState.SYNCING, ReplicaState.DRAINING)
-        if not len(hurried):
-            return lambda shards: usual
-        some = {*hurried.tolist()}
-        return lambda shards: usual if some.isdisjoint(shards) else settings.hurry_every
+        syncing = self._replicas.all(ReplicaState.SYNCING).tolist()
+        some = {*syncing, *self._replicas.lingered(settings.linger, now)}
+        if not some:
+            return lambda shards, took: usual
+
+        def pause(shards: list[int], took: float) -> float:
+            if some.isdisjoint(shards):
+                return usual
+            return min(settings.compare_every, max(settings.hurry_every, _LOAD * took))
+
+        return pause

@@ -168,6 +168,11 @@ class Replicas:
         """Return for how many seconds this peer's replica of a shard has been in its state."""
         return now - self._since.get(shard, float("-inf"))
 
+    def lingered(self, seconds: float, now: float) -> list[int]:
+        """Return the shards that have been draining for so many seconds, ascending."""
+        draining = self.all(ReplicaState.DRAINING).tolist()
+        return [shard for shard in draining if self.unchanged_for(shard, now) >= seconds]
+
     def offer(self, shard: int, now: float) -> None:
         """Begin to hold a shard that other peers own, because too few of them have it ready."""
         self._begun[shard] = now

@@ -30,7 +30,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """Seconds without a change after which holders compare less often."""
     hurry_every: float = 1.0
     """Interval in seconds between two comparisons of a shard's holders while this peer is catching
-    up on a shard or handing one over; at most `compare_every`."""
+    up on a shard, or hands one over and has kept it for `linger` seconds; at most `compare_every`.
+    """
     call_timeout: float = 4.0
     """Timeout of a call in seconds; a peer that has not answered by then is treated as silent."""
     word_counts: float = 12.0

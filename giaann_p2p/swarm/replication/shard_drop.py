@@ -96,10 +96,5 @@ class ShardDrop:
             return []
         syncing = self._replicas.all(ReplicaState.SYNCING).tolist()
         unwanted = [shard for shard in syncing if not self._replicas.wanted(shard)]
-        draining = self._replicas.all(ReplicaState.DRAINING).tolist()
-        lingered = [
-            shard
-            for shard in draining
-            if self._replicas.unchanged_for(shard, now) >= self._settings.linger
-        ]
+        lingered = self._replicas.lingered(self._settings.linger, now)
         return sorted(unwanted + lingered)

@@ -4,6 +4,7 @@ import asyncio
 import os
 import signal
 from functools import partial
+from math import inf
 from typing import Any
 
 import pytest
@@ -192,11 +193,11 @@ def test_a_search_that_takes_longer_than_a_look_goes_on_and_serves_the_next_ones
         go_on.clear()
         last = one._last_search["storage"]
         assert last is not None
-        one._last_search["storage"] = last._replace(until=0.0)
+        one._last_search["storage"] = last._replace(lasts=-inf)
         assert flat(await one.look("storage")) == [mine]  # by the old one, and without waiting
         assert searches == [16, 16]
         go_on.set()
-        await until(lambda: one._last_search["storage"] not in (last, last._replace(until=0.0)))
+        await until(lambda: one._last_search["storage"] not in (last, last._replace(lasts=-inf)))
         await all_closed(*boards)
 
     hosts(story)
@@ -209,7 +210,7 @@ def test_who_did_not_answer_is_not_asked_again_even_if_the_look_was_cut_off(
         one, asked = await board(place), list[str]()
         await settled(one)
         near = {key: [*"abcde"] for key in one._shelf.keys("storage")}
-        one._last_search["storage"] = Search(near, float("inf"), 40)
+        one._last_search["storage"] = Search(near, 40, 0.0, inf)
         monkeypatch.setattr(HiveBoard, "nodes", 40)
 
         async def call_find(node: str, keys: list[DHTID]) -> None:

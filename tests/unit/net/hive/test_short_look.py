@@ -31,18 +31,29 @@ def test_no_node_is_asked_for_too_many_keys() -> None:
 
 
 def test_a_search_holds_for_a_while_and_until_many_nodes_came_or_went() -> None:
-    search = Search({KEYS[0]: [1, 2, 3], KEYS[1]: [4]}, 60.0, 40)
+    search = Search({KEYS[0]: [1, 2, 3], KEYS[1]: [4]}, 40, 0.0, 60.0)
     assert [search.holds(40, now) for now in (0.0, 59.9, 60.0)] == [True, True, False]
     held = [nodes for nodes in range(100) if search.holds(nodes, 0.0)]
     assert held == list(range(27, 60))
-    assert not Search({}, 60.0, 2).holds(3, 0.0)
-    assert not Search({}, 60.0, 0).holds(0, 0.0)
+    assert not Search({}, 2, 0.0, 60.0).holds(3, 0.0)
+    assert not Search({}, 0, 0.0, 60.0).holds(0, 0.0)
 
 
 def test_a_search_ends_when_few_of_its_nodes_answer() -> None:
-    search = Search({KEYS[0]: [1, 2, 3, 4, 5], KEYS[1]: [6]}, 60.0, 40)
+    search = Search({KEYS[0]: [1, 2, 3, 4, 5], KEYS[1]: [6]}, 40, 0.0, 60.0)
     left = search.without({2, 4})
     assert left is not None
     assert left.near == {KEYS[0]: [1, 3, 5], KEYS[1]: [6]}
     assert left.without({1}) is None
     assert search.without({6}) is None
+
+
+def test_a_search_lasts_longer_the_more_often_it_found_the_same() -> None:
+    same, other = {KEYS[0]: [1, 2, 3]}, {KEYS[0]: [1, 2, 4]}
+    search = Search(same, 40, 0.0, 60.0).after(None)
+    lasted = [search.lasts]
+    for number, near in enumerate([same, same, same, other, same]):
+        search = Search(near, 40, 100.0 * number, 60.0).after(search)
+        assert search.began == 100.0 * number
+        lasted.append(search.lasts)
+    assert lasted == [60.0, 120.0, 240.0, 240.0, 60.0, 60.0]

@@ -165,10 +165,32 @@ def test_who_catches_up_or_hands_over_asks_more_often(state: ReplicaState) -> No
         side.around.capacities = dict.fromkeys([B, C, D], 1)
         side.around.changes += 1
         side.do(side.core.leave(NOW), NOW)
+    begins = NOW + (SETTINGS.linger if state is ReplicaState.DRAINING else 0)
     side.answer(to(side, B), None, NOW)
-    side.tick(NOW + SETTINGS.hurry_every - 0.01)
+    if state is ReplicaState.DRAINING:
+        side.tick(begins)
+        side.answer(to(side, B), None, begins)
+    side.tick(begins + SETTINGS.hurry_every - 0.01)
     assert [call.peer for call in side.calls if call.peer == B] == []
-    side.tick(NOW + SETTINGS.hurry_every)
+    side.tick(begins + SETTINGS.hurry_every)
+    assert [call.peer for call in side.calls if call.peer == B] == [B]
+
+
+@pytest.mark.parametrize(
+    ("took", "pause"),
+    [
+        (0.1, SETTINGS.hurry_every),
+        (0.3, 2.4),
+        (SETTINGS.call_timeout, SETTINGS.compare_every),
+    ],
+)
+def test_who_catches_up_hurries_less_where_answers_take_long(took: float, pause: float) -> None:
+    side = asking()
+    answered = NOW + took
+    side.answer(to(side, B), None, answered)
+    side.tick(answered + pause - 0.01)
+    assert [call.peer for call in side.calls if call.peer == B] == []
+    side.tick(answered + pause)
     assert [call.peer for call in side.calls if call.peer == B] == [B]
 
 
