@@ -12,9 +12,7 @@
    the other side again. So each refresh also dials some seeds that are not known nodes. This heals
    the partition, and finds peers that came back and know nobody else.
 5. A call ends before its caller times out: see `node.options.look_within`.
-6. Looks are short (see short_look.py): they ask nodes that a search found, and in place of one that
-   does not answer another one near the same keys. The looks of a role share one search at a time,
-   and no look ends it: where all is slow, more searches would only make it slower.
+6. Looks are short (see short_look.py): they ask nodes that a search found (see searches.py).
 7. The first look asks for all records, and later ones for what is new since (see looks.py). A peer
    posts a bare pulse, too, and its whole record only to nodes that do not have it.
 """
@@ -22,11 +20,10 @@
 import asyncio
 import logging
 import random
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable
 from contextlib import suppress
 from functools import partial
 from math import inf
-from typing import Any
 
 from hivemind.dht.node import DHTNode
 from hivemind.dht.routing import DHTID
@@ -37,14 +34,14 @@ from giaann_p2p.backoff import Backoff
 from giaann_p2p.errors import GiaannError, RecordError, UsageError
 from giaann_p2p.net.errors import NobodyYet, Unreachable
 from giaann_p2p.net.hive.finding import Finding
-from giaann_p2p.net.hive.guard import MOST_KEYS, MOST_NEIGHBOURS, Guard
+from giaann_p2p.net.hive.guard import MOST_NEIGHBOURS, Guard
 from giaann_p2p.net.hive.host import Host
 from giaann_p2p.net.hive.life import Life
 from giaann_p2p.net.hive.looks import ASKED, REPLICAS, Looks
 from giaann_p2p.net.hive.outside import outside
 from giaann_p2p.net.hive.peer_id import libp2p_id, libp2p_name, peer_of_address
+from giaann_p2p.net.hive.searches import Searches
 from giaann_p2p.net.hive.shelf import ALL, NOTHING, ROLES, Shelf, news_key, node_key
-from giaann_p2p.net.hive.short_look import Search, spread
 from giaann_p2p.net.hive.ways import Ways
 from giaann_p2p.swarm.wire.admission import Admission
 from giaann_p2p.swarm.wire.identity import Peer
@@ -53,8 +50,6 @@ from giaann_p2p.swarm.wire.pulse import bare, shown_by
 from giaann_p2p.swarm.wire.record import Role
 
 _LOG = logging.getLogger(__name__)
-_BEAM = 8
-"""The number of nodes near a key that are asked before the nearest of them count as found."""
 _CALL_WITHIN = 1.5
 """The seconds that one call to a node may take."""
 _WITHIN = 4.0
@@ -72,8 +67,6 @@ _BACKOFF = Backoff(first=0.2, longest=10.0)
 """The pauses between attempts to join while no node is known, in seconds."""
 _REFRESH = 30.0
 """The seconds between two refreshes, which look for new nodes."""
-_SEARCH_EVERY = 60.0
-"""The seconds for which short looks rely on a search at first (see `Search.after`)."""
 _STRAYS = 8
 """The number of randomly drawn seeds that are dialled at each refresh."""
 _FIRST, _DOUBLINGS = 16, 3
@@ -111,9 +104,7 @@ class HiveBoard:
         self._tried = asyncio.Event()  # a join has been tried since p2pd started
         self._alone = asyncio.Event()  # a call found no node that answers
         self._last_heard = -inf  # when another node last called or answered
-        self._searches: set[asyncio.Task[Any]] = set()
-        self._searching: dict[Role, asyncio.Task[None]] = {}
-        self._last_search: dict[Role, Search | None] = {}
+        self._searches: Searches
         self._looks: dict[Role, Looks] = {}
         self.forget()
 
@@ -154,7 +145,7 @@ class HiveBoard:
     @property
     def nodes(self) -> int:
         """The number of other nodes of the DHT that this node knows."""
-        return len(self._node.protocol.routing_table.peer_id_to_uid) if self._guard else 0
+        return self._searches.nodes if self._guard else 0
 
     @property
     def refused(self) -> int:
@@ -173,7 +164,7 @@ class HiveBoard:
         with suppress(TimeoutError):  # the nodes that took it by then are enough
             async with asyncio.timeout(_WITHIN):
                 await self._tried.wait()
-                await self._spread(key, record, lifetime, taken)
+                await self._spread(role, key, record, lifetime, taken)
         if not any(taken):
             self._retry()
             raise Unreachable(
@@ -205,6 +196,7 @@ class HiveBoard:
         guard, began = self._guard, self._clock()
         if guard is None:
             raise Unreachable("the peer directory is not ready while p2pd starts; try again")
+        searches = self._searches  # p2pd may be restarted meanwhile
         looks, complete = self._looks[role], False  # `forget` may be called meanwhile
         news, further = looks.news(began), looks.further(began)
         finding = Finding([*self._shelf.keys(role, news), *further])
@@ -215,11 +207,11 @@ class HiveBoard:
                     await self._tried.wait()
                     of = REPLICAS if news == ALL else ASKED
                     asked = dict.fromkeys(self._shelf.keys(role, news), of)
-                    if not await self._look_shortly(role, asked):
-                        await self._search(role)
-                        await self._look_shortly(role, asked)
+                    if not await searches.ask(role, asked):
+                        await asyncio.wait({searches.begin(role)})
+                        await searches.ask(role, asked)
                     if further:
-                        await self._look_shortly(role, further)
+                        await searches.ask(role, further)
                     complete = True
                     await asyncio.gather(
                         *[self._rest_of(peer_id, finding) for peer_id in finding.cut]
@@ -227,7 +219,7 @@ class HiveBoard:
         finally:
             guard.findings.discard(finding)
         if not finding.answers:
-            if not self._searches_for(role):  # a search may be slow because all is
+            if not searches.is_running(role):  # a search may be slow because all is
                 self._retry()
             raise self._nobody()
         looks.looked(began, self._clock(), complete=complete)
@@ -242,8 +234,6 @@ class HiveBoard:
         """Join the DHT as a new node after p2pd has started."""
         await self._end(gone=True)
         self.forget()
-        self._searching = {}
-        self._last_search = {}  # searches of the former node may still write to the old one
         guard = Guard(
             (await life.unary()).p2p,
             self._swarm_id,
@@ -263,6 +253,7 @@ class HiveBoard:
             raise ConnectionAbortedError(
                 f"the node of the peer directory cannot be started on p2pd: {error}"
             ) from None
+        self._searches = Searches(self._node, guard, self._shelf.keys)
         self._guard = guard
         self._tried.clear()
         self._joining = asyncio.create_task(self._join_for_ever())
@@ -303,7 +294,7 @@ class HiveBoard:
                 with suppress(TimeoutError):  # p2pd may have ended before the board
                     async with asyncio.timeout(_CALL_WITHIN):
                         await guard.leave()
-        await asyncio.gather(*self._searches, return_exceptions=True)
+            await self._searches.end()
 
     async def _join_for_ever(self) -> None:
         backoff, alone = _BACKOFF, 0  # the number of tries in a row that began alone
@@ -333,7 +324,7 @@ class HiveBoard:
         met = await self._host.connect(self._tried_next(alone), _CONNECT_WITHIN)
         await asyncio.gather(*[self._meet(peer) for peer in met])
         if self.nodes:
-            await self._nearest([node_key(self._swarm_id, self._host.me)])
+            await self._searches.nearest([node_key(self._swarm_id, self._host.me)])
 
     def _nobody(self) -> Unreachable:
         """Return the error for a call that no node has answered."""
@@ -368,106 +359,6 @@ class HiveBoard:
         if await self._node.protocol.call_ping(peer_id) is not None:
             self._heard(peer_id)
 
-    def _near(self, key: bytes) -> Sequence[Any]:
-        """Return the nodes nearest to a key by the last search of a look; none if it is too old."""
-        now = asyncio.get_running_loop().time()
-        for last in self._last_search.values():
-            if last is not None and key in last.near and last.holds(self.nodes, now):
-                return last.near[key]
-        return ()
-
-    async def _look_shortly(self, role: Role, each: Mapping[bytes, int]) -> bool:
-        """Ask nodes of the last search; return whether somebody told each key.
-
-        `each` says of how many nodes near it each key is asked. In place of a node that does not
-        answer, another one near the same keys is asked. If the search is too old, a new one begins,
-        on which the next looks rely.
-        """
-        node, searches = self._node, self._last_search  # p2pd may be restarted meanwhile
-        last, guard = searches.get(role), self._guard
-        if guard is None or last is None:
-            return False
-        if not last.holds(self.nodes, asyncio.get_running_loop().time()):
-            self._begin_search(role)
-        near = {key: [*last.near.get(news_key(key, ALL), ())] for key in each}
-        left = dict(each)
-        while asked := spread(near, left, MOST_KEYS):
-            calls = [
-                node.protocol.call_find(peer_id, [DHTID.from_bytes(key) for key in keys])
-                for peer_id, keys in asked.items()
-            ]
-            with guard.records_only():
-                answers = await asyncio.gather(*calls)
-            silent = set[Any]()
-            for (peer_id, keys), said in zip(asked.items(), answers, strict=True):
-                if said is None:  # then searches leave it out
-                    node.blacklist.register_failure(peer_id)
-                    silent.add(peer_id)
-                for key in keys:
-                    near[key].remove(peer_id)
-                    left[key] -= said is not None
-            near = {key: [one for one in some if one not in silent] for key, some in near.items()}
-            # Note it now: the look may end in the next wave.
-            if silent and last is not None and searches.get(role) is last:
-                searches[role] = last = last.without(silent)
-        return all(left[key] < some for key, some in each.items())
-
-    async def _search(self, role: Role) -> None:
-        """Wait for the search that finds the nodes near a role's keys; begin one if none runs.
-
-        If the caller stops waiting, the search goes on. On a machine out of breath it may take
-        longer than a look, and then each look would begin another one, and none would ever end.
-        """
-        if self._guard is not None:
-            search = self._begin_search(role)
-            await asyncio.wait({search})
-            search.result()
-
-    def _begin_search(self, role: Role) -> asyncio.Task[None]:
-        """Return the search for the nodes near a role's keys; begin one if none runs."""
-        if not self._searches_for(role):
-            search = self._searching[role] = asyncio.create_task(self._find_near(role))
-            self._searches.add(search)
-            search.add_done_callback(self._searches.discard)
-        return self._searching[role]
-
-    def _searches_for(self, role: Role) -> bool:
-        return role in self._searching and not self._searching[role].done()
-
-    async def _find_near(self, role: Role) -> None:
-        """Find the nodes near a role's keys, and note them for the next looks and posts."""
-        silent, searches = self._node.blacklist, self._last_search
-        try:
-            found = await self._nearest(self._shelf.keys(role, NOTHING))
-        except Unreachable as error:  # nobody may wait for this any more
-            _LOG.info("%s", error)
-            return
-        heard = {
-            news_key(key, ALL): [node for node in nodes if node not in silent]
-            for key, nodes in found.items()
-        }
-        near = {key: nodes[:REPLICAS] for key, nodes in heard.items() if nodes}
-        if near:
-            search = Search(near, self.nodes, asyncio.get_running_loop().time(), _SEARCH_EVERY)
-            searches[role] = search.after(searches.get(role))
-
-    async def _nearest(self, keys: Sequence[bytes]) -> dict[bytes, list[PeerID]]:
-        """Return the nodes nearest to each key, after a search through the DHT."""
-        queries = [DHTID.from_bytes(key) for key in keys]
-        search = asyncio.create_task(
-            self._node.find_nearest_nodes(
-                queries, k_nearest=_BEAM, beam_size=_BEAM, exclude_self=True
-            )
-        )
-        # A cancelled search would leave tasks behind for ever; one that runs on ends by itself.
-        self._searches.add(search)
-        search.add_done_callback(self._searches.discard)
-        await asyncio.wait({search})
-        if search.exception() is not None:
-            raise Unreachable("the search for nodes of the peer directory failed; try again")
-        found = search.result()
-        return {query.to_bytes(): list(found[query].values()) for query in queries}
-
     async def _rest_of(self, peer_id: PeerID, finding: Finding) -> None:
         """Ask a node for the records that its answer lacked; a slow node delays nobody else."""
         for key in finding.cut[peer_id]:
@@ -475,18 +366,23 @@ class HiveBoard:
                 with self._guard.records_only():
                     await self._node.protocol.call_find(peer_id, [DHTID.from_bytes(key)])
 
-    async def _spread(self, key: bytes, record: bytes, lifetime: float, taken: list[bool]) -> None:
+    async def _spread(
+        self, role: Role, key: bytes, record: bytes, lifetime: float, taken: list[bool]
+    ) -> None:
         """Post a record to the nearest nodes that take it; append their verdicts to `taken`."""
         if self._guard is None:
             return
-        near = self._near(key)
-        if near:
-            leave = [self._leave(node, key, record, lifetime, taken) for node in near]
-            await asyncio.gather(*leave)
-            if 2 * sum(taken) > min(REPLICAS, self.nodes):  # the others get the next pulse
-                return
+        searches = self._searches
+        if not searches.near(key):
+            await asyncio.wait({searches.begin(role)})
+        near = searches.near(key)
+        await asyncio.gather(*[self._leave(node, key, record, lifetime, taken) for node in near])
+        is_enough = 2 * sum(taken) > min(REPLICAS, self.nodes)
+        if is_enough or (any(taken) and searches.rests(role)):
+            return  # the others get the next pulse
         search = news_key(key, NOTHING)  # the nodes need not send any records
-        left = [node for node in (await self._nearest([search]))[search] if node not in near]
+        found = (await searches.nearest([search]))[search].values()
+        left = [node for node in found if node not in near]
         while left and sum(taken) < REPLICAS:
             some = REPLICAS - sum(taken)
             wave, left = left[:some], left[some:]

@@ -44,8 +44,8 @@ _MOST_ANSWER = 1 << 21
 """The most bytes of records in an answer. p2pd drops messages over 4 MiB, and then the node that
 asked would get no answer."""
 _MET_FOR = 300.0
-"""The seconds after a successful call for which a node is called again without dialling it first.
-If its connection has broken since, that call may fail, and the next one dials."""
+"""The seconds after a call from or to a node, or a dial, for which it is called without dialling it
+first. If its connection has broken since, that call may fail, and the next one dials."""
 _RECORDS_ONLY = b"records only"
 """The mark of a request whose answer should name no nodes, in a field that hivemind leaves empty.
 Earlier releases ignore it."""
@@ -76,8 +76,8 @@ class Guard:
         """Create a filter around `p2p`.
 
         `dial` connects to a node by its addresses, and raises OSError if that fails. `heard` is
-        called for each node that sends a valid request or answer. `mine` returns this node's own addresses;
-        `ways` keeps those of other nodes.
+        called for each node that sends a valid request or answer. `mine` returns this node's own
+        addresses; `ways` keeps those of other nodes.
         """
         self.peer_id: PeerID = p2p.peer_id
         self.findings: set[Finding] = set()
@@ -93,7 +93,7 @@ class Guard:
         self._handlers: dict[str, Handler] = {}
         self._names: list[str] = []
         self._calls: set[asyncio.Task[Any]] = set()
-        self._met: dict[Peer, float] = {}  # when each node was last called with success
+        self._met: dict[Peer, float] = {}  # when each was last known to be connected
         self._closed = False
 
     def close(self) -> None:
@@ -173,16 +173,25 @@ class Guard:
         answer: Any,  # noqa: ANN401  (a protobuf type)
     ) -> Any:  # noqa: ANN401
         """Call a node over an existing connection, or dial the node's known addresses first."""
-        now = asyncio.get_running_loop().time()
-        is_met = now < self._met.pop(peer, -inf) + _MET_FOR
+        is_met = asyncio.get_running_loop().time() < self._met.get(peer, -inf) + _MET_FOR
         if not is_met and (ways := self._ways.of(peer)):
             with suppress(OSError):  # p2pd may know other addresses; otherwise the call fails
                 await self._dial(peer, ways)
-        found = await self._p2p.call_protobuf_handler(peer_id, name, request, answer)
-        self._met[peer] = now
+                self._meet(peer)
+        try:
+            found = await self._p2p.call_protobuf_handler(peer_id, name, request, answer)
+        except Exception:
+            self._met.pop(peer, None)  # unless it was only too slow: then it was cancelled
+            raise
+        self._meet(peer)
+        return found
+
+    def _meet(self, peer: Peer) -> None:
+        """Note that p2pd is connected to a node now."""
+        self._met.pop(peer, None)
+        self._met[peer] = asyncio.get_running_loop().time()
         if len(self._met) > MOST_KNOWN:
             del self._met[next(iter(self._met))]
-        return found
 
     async def _call(self, call: Coroutine[Any, Any, Any]) -> Any:  # noqa: ANN401
         if self._closed:
@@ -211,6 +220,7 @@ class Guard:
                 self._check_member(peer, request.auth.client_access_token.signature)
                 self._ways.learn(peer, request.auth.nonce)
                 self._heard(context.remote_id)
+                self._meet(peer)
                 response = await handler(request, context)
                 response.auth.service_access_token.signature = self._token
                 response.auth.nonce = self._ways.packed(self._me, self._mine(), _named(response))

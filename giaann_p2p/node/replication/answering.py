@@ -1,6 +1,7 @@
 """Answers questions about the store without blocking the event loop.
 
-1. A read of a few short rows is answered in the loop: it needs only memory, and no lock.
+1. A read of a few short rows is answered in the loop: it needs only memory, and no lock. So is a
+   comparison that finds no difference: it needs only a snapshot of the sets of chunks.
 2. Everything else runs in a thread, because it may wait for the store, read the disk, or take long.
    The number of waiting questions is bounded, in all and for each peer. Offers of whole shards run
    one at a time, and so do digests, proofs and lists of nouns, and requests for carried deltas:
@@ -16,6 +17,7 @@
 
 import asyncio
 from collections import Counter
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from functools import partial
 
@@ -25,6 +27,7 @@ from giaann_p2p.node.options import Options
 from giaann_p2p.store.store import Store
 from giaann_p2p.swarm.replication.answers import NOBODY, Answers, StateOf
 from giaann_p2p.swarm.replication.carried_deltas import CarriedDeltas
+from giaann_p2p.swarm.replication.set_comparison import Sets
 from giaann_p2p.swarm.wire.identity import Peer
 from giaann_p2p.swarm.wire.message import Message
 from giaann_p2p.swarm.wire.messages import (
@@ -34,6 +37,7 @@ from giaann_p2p.swarm.wire.messages import (
     AskPart,
     AskProof,
     Compare,
+    Compared,
     FetchCarried,
     Offer,
     Refusal,
@@ -64,7 +68,8 @@ class _Asked:
 class Answering:
     """Answers questions about one store, small reads in the event loop and all others in threads.
 
-    `executor` provides the threads; None means the event loop's default.
+    `executor` provides the threads; None means the event loop's default. `held` returns the sets of
+    chunks of some shards from a snapshot; None means that comparisons always take a thread.
     """
 
     def __init__(
@@ -76,7 +81,9 @@ class Answering:
         me: Peer = NOBODY,
         orphans: Orphans | None = None,
         carried: CarriedDeltas | None = None,
+        held: Callable[[Sequence[int]], Sets] | None = None,
     ) -> None:
+        self._held = held
         self._store, self._executor, self._options = store, executor, options or Options()
         self._made = partial(Answers, store, me=me, orphans=orphans)
         self._answers = self._made(state_of, carried=carried)
@@ -121,6 +128,10 @@ class Answering:
         if isinstance(question, Read) and self._is_small(question):
             return self._answers.to(question, doublings)
         return None
+
+    def alike(self, question: Compare) -> Compared | None:
+        """Answer a comparison in the event loop if it finds no difference; else return None."""
+        return self._answers.alike(question, self._held) if self._held is not None else None
 
     async def end(self) -> None:
         """Wait until no thread works on a question; questions not begun yet are refused."""

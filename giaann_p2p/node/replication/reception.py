@@ -102,6 +102,11 @@ class Reception:
             counters.unreadable += 1
             raise
         self._gate.check(Peer(peer), question)
+        if isinstance(question, Compare) and self._counts_alike(doublings):
+            compared = self._answering.alike(question)
+            if compared is not None:
+                counters.questions += 1
+                return self._told(compared)
         answer = self._answering.at_once(question, doublings)
         if answer is None:
             return self._later(peer, question, doublings)
@@ -159,9 +164,7 @@ class Reception:
     async def _to(self, peer: bytes, question: Message, doublings: int) -> Message:
         counters = self._counters
         began = perf_counter()
-        # While shards are being divided, a question would wait for that and occupy a thread.
-        counts_alike = doublings == self._gate.rules().layout.doublings and not self._is_dividing()
-        if isinstance(question, Counting) and not counts_alike:
+        if isinstance(question, Counting) and not self._counts_alike(doublings):
             return self._gate.counts_otherwise(Peer(peer))
         if isinstance(question, Push | PushFrom):
             counters.pushes += 1
@@ -180,6 +183,13 @@ class Reception:
         if of_holder and isinstance(answer, Compared) and answer.is_different:
             self._differs(Peer(peer))
         return answer
+
+    def _counts_alike(self, doublings: int) -> bool:
+        """Return whether a question counts the shards as this peer does, and can be answered now.
+
+        While shards are being divided, a question would wait for that and occupy a thread.
+        """
+        return doublings == self._gate.rules().layout.doublings and not self._is_dividing()
 
     async def _pushed(self, peer: bytes, question: Push | PushFrom) -> Message:
         if not self.open:

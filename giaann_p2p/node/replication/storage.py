@@ -100,6 +100,7 @@ class StorageNode:
             self.me,
             self._orphans,
             self.core.carried,
+            self._holdings.sets,
         )
         self.gate.on_change(self._withdraw)
         self.gate.on_division(self._divide)

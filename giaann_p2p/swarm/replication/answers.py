@@ -7,7 +7,7 @@ grows, so if the store then still has the decisions' layout, it had that layout 
 answer cannot present half of a shard as a whole one.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 
 import numpy as np
@@ -39,6 +39,7 @@ from giaann_p2p.swarm.wire.messages import (
     AskPart,
     AskProof,
     Compare,
+    Compared,
     Digest,
     Digests,
     Fetch,
@@ -92,6 +93,8 @@ _TOO_LONG = Refusal(f"{TOO_LONG}: these rows do not fit into one answer; ask for
 _NUMBER = 8  # length of an encoded concept or feature, in bytes
 
 StateOf = Callable[[int], ReplicaState]
+_MOST_ALIKE = 1024
+"""Maximum number of shards that a comparison in the event loop takes in, at about 1 µs each."""
 NOBODY = Peer(b"")
 
 
@@ -144,6 +147,26 @@ class Answers:
             answer = Refusal(str(error))
         is_divided = self._store.layout.shards != self._layout.shards
         return DIVIDING if is_divided and isinstance(question, Counting) else answer
+
+    def alike(self, question: Compare, held: Callable[[Sequence[int]], Sets]) -> Compared | None:
+        """Return the answer to a comparison if no set differs, which is the usual case; else None.
+
+        `held` returns the sets of some shards from a snapshot, so nothing here waits for the store.
+        """
+        if question.job is not None or len(question.marks) > _MOST_ALIKE:
+            return None
+        if self._store.layout.shards != self._layout.shards:
+            return None
+        try:
+            shards = self._shards(question.shards).tolist()
+        except GiaannError:
+            return None
+        if len(question.marks) != len(shards):
+            return None
+        sets, marks = held(shards), dict(zip(shards, question.marks, strict=True))
+        if any(mine.digest != marks[shard] for shard, mine in sets.items()):
+            return None
+        return answer_to(question, shards, sets, self._state_of)
 
     def _asked_in(self, doublings: int | None) -> Layout:
         return self._layout if doublings is None else self._layout.doubled(doublings)

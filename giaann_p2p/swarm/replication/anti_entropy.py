@@ -136,19 +136,20 @@ class AntiEntropy:
                 self.changed(now)
         return actions + self._then(peer, now)
 
-    def _pauses(self, now: float) -> Callable[[list[int]], float]:
-        """Return a function that returns the pause between two comparisons of some shards."""
+    def _pauses(self, now: float) -> Callable[[list[int], float], float]:
+        """Return a function for the pause between two comparisons of some shards with a peer.
+
+        Its second argument is the seconds that the peer's last answer took.
+        """
         settings = self._settings
         is_calm = now - self._changed > settings.calm_after
         usual = settings.calm_every if is_calm else settings.compare_every
         syncing = self._replicas.all(ReplicaState.SYNCING).tolist()
         some = {*syncing, *self._replicas.lingered(settings.linger, now)}
-        if not some:
-            return lambda shards, took: usual
 
         def pause(shards: list[int], took: float) -> float:
             if some.isdisjoint(shards):
-                return usual
+                return min(settings.calm_every, max(usual, _LOAD * took))
             return min(settings.compare_every, max(settings.hurry_every, _LOAD * took))
 
         return pause

@@ -18,6 +18,6 @@ def patient() -> Iterator[None]:
             patch.setattr(f"{BOARD}.{name}", 60.0)
         for name in ("_BEGIN_WITHIN", "_JOIN_WITHIN", "_WITHIN"):
             patch.setattr(f"{BOARD}.{name}", 120.0)
-        for name in ("_LEFT_OUT", "_SEARCH_EVERY"):
-            patch.setattr(f"{BOARD}.{name}", 600.0)
+        patch.setattr(f"{BOARD}._LEFT_OUT", 600.0)
+        patch.setattr("giaann_p2p.net.hive.searches._SEARCH_EVERY", 600.0)
         yield

@@ -18,6 +18,7 @@ from giaann_p2p.net.hive import guard, looks
 from giaann_p2p.net.hive.board import HiveBoard
 from giaann_p2p.net.hive.guard import Guard
 from giaann_p2p.net.hive.peer_id import libp2p_id
+from giaann_p2p.net.hive.searches import Searches
 from giaann_p2p.net.hive.shelf import ALL, MOST_PLACE, NOTHING
 from giaann_p2p.net.hive.short_look import Search
 from giaann_p2p.swarm.wire.identity import SIGNATURE_BYTES, Identity
@@ -35,6 +36,8 @@ from tests.unit.net.hive.helpers_board import (
     settled,
 )
 from tests.unit.swarm.helpers_pulses import beat
+
+Nearest = dict[bytes, dict[DHTID, PeerID]]
 
 pytestmark = pytest.mark.usefixtures("patient")
 
@@ -95,18 +98,19 @@ def test_who_had_more_and_stalls_then_holds_up_nobody_else(
         await settled(one)
         asked: list[str] = []
 
-        async def nearest(keys: list[bytes]) -> dict[bytes, list[PeerID]]:
+        async def nearest(keys: list[bytes], beam: int) -> Nearest:
             (finding,) = one._guard.findings  # type: ignore[union-attr]
             finding.answers = 1
-            finding.cut.update({"liar": keys, "honest": keys})
-            return {}
+            every = one._shelf.keys("storage", NOTHING)
+            finding.cut.update({"liar": every, "honest": every})
+            return {keys[0]: {}}
 
         async def call_find(node: str, keys: list[DHTID]) -> None:
             asked.append(node)
             await asyncio.sleep(1000 if node == "liar" else 0)
 
         monkeypatch.setattr(module, "_WITHIN", 0.5)
-        monkeypatch.setattr(one, "_nearest", nearest)
+        monkeypatch.setattr(one._searches, "nearest", nearest)
         monkeypatch.setattr(one._node.protocol, "call_find", call_find)
         assert await one.look("storage") == []
         assert sorted(asked) == ["honest"] * 16 + ["liar"]
@@ -136,13 +140,13 @@ def test_after_a_search_a_look_asks_two_nodes_and_others_for_those_that_do_not_a
         asked.clear()
         assert flat(await one.look("storage")) == [mine]
         assert len(asked) == len({*asked}) == 2
-        searched, nearest = list[int](), one._nearest
+        searched, nearest = list[int](), one._searches.nearest
 
-        async def counted(keys: list[bytes]) -> dict[bytes, list[PeerID]]:
+        async def counted(keys: list[bytes], *beam: int) -> Nearest:
             searched.append(len(keys))
-            return await nearest(keys)
+            return await nearest(keys, *beam)
 
-        monkeypatch.setattr(one, "_nearest", counted)
+        monkeypatch.setattr(one._searches, "nearest", counted)
         deaf.add(asked[0])
         while not deaf & {*asked[2:]}:  # chance decides which two are asked
             assert flat(await one.look("storage")) == [mine]
@@ -153,11 +157,11 @@ def test_after_a_search_a_look_asks_two_nodes_and_others_for_those_that_do_not_a
         assert not deaf & {*asked}  # the next one keeps away from it
         assert not searched
         deaf.update(asked)
-        while one._last_search["storage"] is not None:
+        while one._searches.last["storage"] is not None:
             assert flat(await one.look("storage")) == [mine]
         assert not searched
         assert flat(await one.look("storage")) == [mine]
-        assert searched == [16]  # because too few are left to rely on
+        assert searched == [1]  # because too few are left to rely on
         await all_closed(*boards)
 
     hosts(story)
@@ -173,31 +177,31 @@ def test_a_search_that_takes_longer_than_a_look_goes_on_and_serves_the_next_ones
         await settled(*boards)
         mine = record(boards[1]._host.identity, CLOCK())
         await boards[1].post("storage", mine, 300)
-        nearest, go_on = one._nearest, asyncio.Event()
+        nearest, go_on = one._searches.nearest, asyncio.Event()
 
-        async def slow(keys: list[bytes]) -> dict[bytes, list[PeerID]]:
+        async def slow(keys: list[bytes], *beam: int) -> Nearest:
             searches.append(len(keys))
             await go_on.wait()
-            return await nearest(keys)
+            return await nearest(keys, *beam)
 
-        monkeypatch.setattr(one, "_nearest", slow)
+        monkeypatch.setattr(one._searches, "nearest", slow)
         monkeypatch.setattr(module, "_WITHIN", 0.2)
         for _ in range(2):
             with pytest.raises(Unreachable, match="no node of the peer directory answered"):
                 await one.look("storage")
         go_on.set()
-        await until(lambda: "storage" in one._last_search)
+        await until(lambda: "storage" in one._searches.last)
         monkeypatch.setattr(module, "_WITHIN", 4.0)
         assert flat(await one.look("storage")) == [mine]
-        assert searches == [16]
+        assert searches == [1]
         go_on.clear()
-        last = one._last_search["storage"]
+        last = one._searches.last["storage"]
         assert last is not None
-        one._last_search["storage"] = last._replace(lasts=-inf)
+        one._searches.last["storage"] = last._replace(lasts=-inf)
         assert flat(await one.look("storage")) == [mine]  # by the old one, and without waiting
-        assert searches == [16, 16]
+        assert searches == [1, 1]
         go_on.set()
-        await until(lambda: one._last_search["storage"] not in (last, last._replace(lasts=-inf)))
+        await until(lambda: one._searches.last["storage"] not in (last, last._replace(lasts=-inf)))
         await all_closed(*boards)
 
     hosts(story)
@@ -210,8 +214,8 @@ def test_who_did_not_answer_is_not_asked_again_even_if_the_look_was_cut_off(
         one, asked = await board(place), list[str]()
         await settled(one)
         near = {key: [*"abcde"] for key in one._shelf.keys("storage")}
-        one._last_search["storage"] = Search(near, 40, 0.0, inf)
-        monkeypatch.setattr(HiveBoard, "nodes", 40)
+        one._searches.last["storage"] = Search(near, 40, 0.0, inf)
+        monkeypatch.setattr(Searches, "nodes", 40)
 
         async def call_find(node: str, keys: list[DHTID]) -> None:
             asked.append(node)
@@ -222,7 +226,7 @@ def test_who_did_not_answer_is_not_asked_again_even_if_the_look_was_cut_off(
         with pytest.raises(Unreachable):
             await one.look("storage")
         assert len({*asked}) == len(asked) == 4
-        left = one._last_search["storage"]
+        left = one._searches.last["storage"]
         assert left is not None
         assert all({*nodes} == {*"abcde"} - {*asked[:2]} for nodes in left.near.values())
         await all_closed(one)
@@ -236,8 +240,8 @@ def test_nothing_is_searched_for_after_the_end() -> None:
     async def story(place: Place) -> None:
         one = await board(place)
         await all_closed(one)
-        await one._search("storage")
-        assert not one._searches
+        await asyncio.wait({one._searches.begin("storage")})
+        assert not len(one._searches)
 
     hosts(story)
 
@@ -428,11 +432,11 @@ def test_no_later_search_asks_for_all_records(monkeypatch: pytest.MonkeyPatch) -
         now = CLOCK()
         one._clock = lambda: now  # else the news asked for could be of more seconds
         asked.clear()
-        one._last_search = {}  # it is too old
+        one._searches.last = {}  # it is too old
         assert flat(await one.look("storage")) == [data]
         assert asked == {NOTHING, 12}
         asked.clear()
-        one._last_search = {}
+        one._searches.last = {}
         await one.post("storage", record(one._host.identity, CLOCK()), 300)
         assert asked == {NOTHING}
         await all_closed(*boards)
@@ -489,7 +493,8 @@ def test_a_record_that_most_of_the_near_nodes_took_is_posted_without_a_search(
         await until(lambda: one.nodes == 3)
         await settled(*boards)
         await one.look("storage")
-        leave, nearest, deaf = one._leave, one._nearest, PeerID(libp2p_id(place.hosts[1].me))
+        leave, nearest = one._leave, one._searches.nearest
+        deaf = PeerID(libp2p_id(place.hosts[1].me))
 
         async def left(
             node: PeerID, key: bytes, data: bytes, life: float, took: list[bool]
@@ -499,16 +504,50 @@ def test_a_record_that_most_of_the_near_nodes_took_is_posted_without_a_search(
             else:
                 await leave(node, key, data, life, took)
 
-        async def counted(keys: list[bytes]) -> dict[bytes, list[PeerID]]:
+        async def counted(keys: list[bytes], *beam: int) -> Nearest:
             searched.append(len(keys))
-            return await nearest(keys)
+            return await nearest(keys, *beam)
 
         monkeypatch.setattr(one, "_leave", left)
-        monkeypatch.setattr(one, "_nearest", counted)
+        monkeypatch.setattr(one._searches, "nearest", counted)
         mine = record(place.hosts[0].identity, CLOCK())
         await one.post("storage", mine, 300)
         assert searched == []
         assert [mine in other.held("storage") for other in boards[1:]] == [False, True, True]
+        await all_closed(*boards)
+
+    hosts(story)
+
+
+def test_a_node_that_has_called_lately_is_not_dialled_nor_one_that_is_too_slow() -> None:
+    async def story(place: Place) -> None:
+        boards = [await board(place) for _ in range(2)]
+        await until(lambda: all(one.nodes for one in boards))
+        await settled(*boards)
+        one, dialled = boards[0], list[object]()
+        assert one._guard is not None
+        dial, call = one._guard._dial, one._guard._p2p.call_protobuf_handler
+
+        async def noted(peer: object, ways: object) -> None:
+            dialled.append(peer)
+            await dial(peer, ways)  # type: ignore[arg-type]
+
+        async def hangs(*_: object) -> None:
+            await asyncio.sleep(1000)
+
+        one._guard._dial = noted  # type: ignore[assignment]
+        one._guard._met.clear()
+        mine, other = (PeerID(libp2p_id(host.me)) for host in place.hosts)
+        assert await boards[1]._node.protocol.call_ping(mine) is not None
+        assert await one._node.protocol.call_ping(other) is not None
+        assert not dialled
+        one._guard._met.clear()
+        one._guard._p2p.call_protobuf_handler = hangs
+        one._node.protocol.wait_timeout = 0.1
+        for _ in range(2):
+            assert await one._node.protocol.call_ping(other) is None
+            assert len(dialled) == 1
+        one._guard._p2p.call_protobuf_handler = call
         await all_closed(*boards)
 
     hosts(story)

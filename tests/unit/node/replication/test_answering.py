@@ -107,6 +107,18 @@ def test_every_answer_is_what_it_would_be_at_once() -> None:
     play(story)
 
 
+def test_a_comparison_is_answered_at_once_only_from_a_snapshot_without_a_difference() -> None:
+    async def story(place: Place) -> None:
+        marks = [mine.digest for mine in place.store.sets(range(LAYOUT.shards)).values()]
+        same, other = (Compare(SHARDS_OF_ALL, some) for some in (marks, [b"other", *marks[1:]]))
+        assert place.answering.alike(same) is None
+        seeing = Answering(place.store, place.states.__getitem__, held=place.store.sets)
+        assert seeing.alike(same) == place.plain.to(same)
+        assert seeing.alike(other) is None
+
+    play(story)
+
+
 def test_a_shard_can_be_had_part_by_part() -> None:
     async def story(place: Place) -> None:
         shard = LAYOUT.shard_of(*LESSONS.neurons(1)[0])

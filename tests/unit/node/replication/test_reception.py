@@ -45,6 +45,7 @@ class Desk:
         self.asked, self.at_once, self.carried = list[int | None](), list[int](), 0
         self.fullness, self.differed, self.divides = 0.0, 0, False
         self.compared = Compared(b"", [], [])
+        self.alike: Compared | None = None
         self.editions = Editions(MANIFEST)
         self.gate = SimpleNamespace(
             check=lambda *asked: None,
@@ -53,7 +54,9 @@ class Desk:
             counts_otherwise=lambda peer: EditionIs(b"for " + peer),
         )
         answering = SimpleNamespace(
-            at_once=lambda question, doublings: self.at_once.append(doublings), to=self._answer
+            at_once=lambda question, doublings: self.at_once.append(doublings),
+            alike=lambda question: self.alike,
+            to=self._answer,
         )
         self.reception = Reception(
             cast("Gate", self.gate),
@@ -134,6 +137,21 @@ def test_it_is_told_when_another_holder_has_other_chunks(
         assert not isinstance(asked, bytes)
         assert decode(await asked) == desk.compared
         assert desk.differed == is_told
+
+    play(story)
+
+
+@pytest.mark.parametrize("divides", [False, True])
+def test_a_comparison_without_a_difference_is_answered_at_once(divides: bool) -> None:
+    async def story(desk: Desk) -> None:
+        desk.alike, desk.divides = Compared(b"r", [-1], []), divides
+        answer = desk.reception.answer(PEER, encode(Compare(b"\0", [b""])))
+        if divides:
+            assert not isinstance(answer, bytes)
+            assert decode(await answer) == EditionIs(b"for " + PEER)
+        else:
+            assert isinstance(answer, bytes)
+            assert decode(answer) == desk.alike
 
     play(story)
 

@@ -84,6 +84,30 @@ def fetch(numbers: list[int], *chunks: int) -> Fetch:
     return Fetch(packed(shards(*numbers), SHARDS), applied(*chunks).to_bytes())
 
 
+def test_a_comparison_without_a_difference_is_answered_by_a_snapshot() -> None:
+    held = store(chunks=[1, 2])
+    answers, digest = answering(held, "rsdr"), applied(1, 2).digest
+    same = compare(*[digest] * SHARDS)
+    told = answers.alike(same, held.sets)
+    assert told is not None
+    assert not told.is_different
+    assert told == answers.to(same)
+    some = {shard: mine for shard, mine in held.sets(range(SHARDS)).items() if shard}
+    none = answers.alike(same, lambda _: some)
+    assert none is not None
+    assert none.states == b"asdr"
+    other = compare(digest, b"other", digest, digest)
+    for question in (
+        other,
+        compare(digest),
+        Compare(b"", []),
+        Compare(ALL, [digest] * SHARDS, job=bytes(16)),
+    ):
+        assert answers.alike(question, held.sets) is None
+    held.double(2 * SHARDS)
+    assert answers.alike(same, held.sets) is None
+
+
 def test_rows_are_those_of_the_store() -> None:
     held = store(chunks=[1, 2])
     said = answering(held).to(read(*NEURONS, Neuron(5, 0)))
