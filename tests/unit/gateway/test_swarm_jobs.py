@@ -214,7 +214,7 @@ def test_owners_are_asked_in_the_layout_of_the_newest_edition() -> None:
             rules=Rules(8 * LAYOUT.shards, founding_shards=LAYOUT.shards),
             ready=lambda shard, now: [owner.me],
         )
-        with pytest.raises(MessageError, match="no answer"):
+        with pytest.raises(MessageError, match="the answer does not contain deltas"):
             await signed_by(session, owner.me, 0, applied(JOB, 1))
         assert await chunks_by_owner(session, 0, {}) == {}
 
@@ -225,7 +225,7 @@ def test_owners_are_asked_in_the_layout_of_the_newest_edition() -> None:
 def test_who_may_not_ask_is_told_apart_from_who_should_ask_again() -> None:
     with pytest.raises(RefusedError, match="your token"):
         asked(Refusal("your token grants only client"), applied(JOB, 1))
-    with pytest.raises(MessageError, match="no answer"):
+    with pytest.raises(MessageError, match="the answer does not contain deltas"):
         asked(Refusal("busy: later"), applied(JOB, 1))
 
 

@@ -72,8 +72,9 @@ async def settled(*boards: HiveBoard) -> None:
     # A join that is cancelled during a call would leave a node at its answer.
     guards = [one._guard for one in boards if one._guard is not None]
     await until(
-        lambda: not any(len(one._searches) for one in boards)
-        and not any(one._calls for one in guards)
+        lambda: (
+            not any(len(one._searches) for one in boards) and not any(one._calls for one in guards)
+        )
     )
     joining = [one._joining for one in boards if one._joining is not None]
     for task in joining:

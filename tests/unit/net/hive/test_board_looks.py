@@ -477,7 +477,11 @@ def test_after_a_look_a_record_goes_straight_to_the_nodes_that_it_found(
             key = other._shelf.key("storage", one._host.me)
             assert other._shelf.get(key, CLOCK()) == [mine]
         refusing.add(PeerID(libp2p_id(place.hosts[1].me)))
+        one._searches._rests["storage"] = inf
         await one.post("storage", record(place.hosts[0].identity, CLOCK(), later=1), 300)
+        assert not searched  # because one took it, and a search has ended only now
+        one._searches._rests["storage"] = -inf
+        await one.post("storage", record(place.hosts[0].identity, CLOCK(), later=2), 300)
         assert searched  # for others, in place of the one that refuses
         await all_closed(*boards)
 

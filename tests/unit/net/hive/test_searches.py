@@ -12,7 +12,6 @@ from hivemind.dht.routing import DHTID
 from giaann_p2p.net.hive.looks import REPLICAS
 from giaann_p2p.net.hive.searches import Searches
 from giaann_p2p.net.hive.shelf import Shelf, news_key
-from giaann_p2p.swarm.wire.manifest import Rules
 from tests.unit.net.hive.helpers_board import RULES
 
 ME, SWARM = bytes(32), bytes(32)

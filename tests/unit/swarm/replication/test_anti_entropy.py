@@ -74,15 +74,26 @@ def test_every_owner_and_holder_is_asked_for_all_shards_in_common() -> None:
 
 def test_one_question_at_a_time_and_then_a_pause() -> None:
     side = asking()
-    side.tick(NOW + 3)
+    side.tick(NOW + 0.5)
     assert len(side.calls) == 2  # both are still open
     make_ready(side.core.replicas)
-    side.answer(to(side, B), MESSAGES[-1], NOW + 3)
-    side.answer(to(side, C), MESSAGES[-1], NOW + 3)
-    side.tick(NOW + 3 + SETTINGS.compare_every - 0.01)
+    side.answer(to(side, B), MESSAGES[-1], NOW + 0.5)
+    side.answer(to(side, C), MESSAGES[-1], NOW + 0.5)
+    side.tick(NOW + 0.5 + SETTINGS.compare_every - 0.01)
     assert side.calls == []
-    side.tick(NOW + 3 + SETTINGS.compare_every)
+    side.tick(NOW + 0.5 + SETTINGS.compare_every)
     assert [call.peer for call in side.calls] == [B, C]
+
+
+@pytest.mark.parametrize(("took", "pause"), [(1.0, 8.0), (4.0, SETTINGS.calm_every)])
+def test_where_answers_take_long_the_pause_is_longer(took: float, pause: float) -> None:
+    side, answered = asking(), NOW + took
+    make_ready(side.core.replicas)
+    side.answer(to(side, B), MESSAGES[-1], answered)
+    side.tick(answered + pause - 0.01)
+    assert [call.peer for call in side.calls if call.peer == B] == []
+    side.tick(answered + pause)
+    assert [call.peer for call in side.calls if call.peer == B] == [B]
 
 
 CALM = NOW + SETTINGS.calm_after + 1
