@@ -11,7 +11,7 @@ in between.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
 
 from giaann_p2p.errors import GiaannError, PeerError
@@ -263,6 +263,8 @@ class Link:
             self.connection.respond(request, answer)
         else:
             task = self._loop.create_task(self._answer(request, answer))
+            if isinstance(answer, Coroutine):  # else it warns if the task ends before it begins
+                task.add_done_callback(lambda _: answer.close())
             self._answering[request] = task
 
     async def _answer(self, request: int, answer: Awaitable[bytes]) -> None:

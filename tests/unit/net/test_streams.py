@@ -1,8 +1,10 @@
 """Calls between peers over streams in memory, whatever happens to the streams."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+import inspect
+from collections.abc import Callable, Coroutine, Sequence
 from itertools import pairwise
+from typing import Any
 
 import pytest
 
@@ -332,6 +334,34 @@ def test_a_call_that_is_cancelled_ends_its_handler() -> None:
         assert ended == ["cancelled"] * 2
 
     swarm(story)
+
+
+def test_a_handler_that_has_not_begun_is_closed_when_its_call_is_cancelled() -> None:
+    begun, closed = list[bytes](), list[bool]()
+
+    async def story(place: Place) -> None:
+        async def later(body: bytes) -> bytes:
+            begun.append(body)
+            return body
+
+        def handler(peer: Peer, body: bytes) -> Coroutine[Any, Any, bytes]:
+            answer = later(body)
+            asyncio.get_running_loop().call_soon(cancel, answer)
+            return answer
+
+        def cancel(answer: Coroutine[Any, Any, bytes]) -> None:
+            for task in asyncio.all_tasks():
+                if "Link._answer" in repr(task):
+                    task.cancel()
+            asyncio.get_running_loop().call_later(
+                0.5, lambda: closed.append(inspect.getcoroutinestate(answer) == "CORO_CLOSED")
+            )
+
+        place.peers[1].serve(handler)
+        assert await fate(place, 0, 1, b"", 2) == "TimedOut: the peer has not answered in time"
+
+    swarm(story)
+    assert (begun, closed) == ([], [True])
 
 
 def test_what_a_handler_raises_is_told_in_our_words() -> None:
