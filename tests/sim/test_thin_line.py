@@ -25,6 +25,7 @@ def joined(rate: float) -> tuple[float, int]:
     swarm.clock.run_until(30)
     for node in swarm.storages:
         node.store.apply(updates(swarm))
+        node.node._holdings.look()  # as its writer does after each write
     swarm.network.thin[newcomer] = rate
     began = swarm.clock.now
     swarm.add_storage()

@@ -6,8 +6,8 @@
    the seeds are retried with backoff. Calls wait only for the first try.
 3. A node that does not answer delays a call by `_CALL_WITHIN` once, and is then excluded for a
    while. A call that finds no node triggers an immediate retry of the seeds, instead of waiting for
-   the next refresh; but not if other nodes have been heard from lately. Then the nodes are slow,
-   not gone, as on an overloaded machine, which retries would only keep so.
+   the next refresh; but not if other nodes have answered lately. Then the nodes are slow, not gone,
+   as on an overloaded machine, which retries would only keep so.
 4. The two sides of a partition exclude each other, and then no known node would ever name a node of
    the other side again. So each refresh also dials some seeds that are not known nodes. This heals
    the partition, and finds peers that came back and know nobody else.
@@ -61,8 +61,10 @@ _BEGIN_WITHIN = _JOIN_WITHIN = 6.0
 _LEFT_OUT = 5.0
 """The seconds for which a node that did not answer is excluded; doubled after each further
 failure."""
-_HEARD_FOR = 10.0
-"""The seconds for which a peer that another node has called or answered does not count as alone."""
+_ANSWERED_FOR, _REACHED_FOR = 10.0, 30.0
+"""The seconds after an answer of another node, and after a look or post that came through, for both
+of which a peer does not count as alone. Nodes that answer other calls only cannot keep it longer
+from the seeds."""
 _BACKOFF = Backoff(first=0.2, longest=10.0)
 """The pauses between attempts to join while no node is known, in seconds."""
 _REFRESH = 30.0
@@ -103,7 +105,7 @@ class HiveBoard:
         self._joining: asyncio.Task[None] | None = None
         self._tried = asyncio.Event()  # a join has been tried since p2pd started
         self._alone = asyncio.Event()  # a call found no node that answers
-        self._last_heard = -inf  # when another node last called or answered
+        self._reached = -inf  # when a look or post last came through, by the loop's clock
         self._searches: Searches
         self._looks: dict[Role, Looks] = {}
         self.forget()
@@ -170,6 +172,7 @@ class HiveBoard:
             raise Unreachable(
                 f"no other node took the record; {self.nodes} are known, {len(taken)} refused it"
             )
+        self._reached = asyncio.get_running_loop().time()
 
     def held(self, role: Role) -> list[bytes]:
         """Return a role's records that this node keeps, its own included."""
@@ -208,7 +211,7 @@ class HiveBoard:
                     of = REPLICAS if news == ALL else ASKED
                     asked = dict.fromkeys(self._shelf.keys(role, news), of)
                     if not await searches.ask(role, asked):
-                        await asyncio.wait({searches.begin(role)})
+                        await searches.done(role)
                         await searches.ask(role, asked)
                     if further:
                         await searches.ask(role, further)
@@ -222,6 +225,7 @@ class HiveBoard:
             if not searches.is_running(role):  # a search may be slow because all is
                 self._retry()
             raise self._nobody()
+        self._reached = asyncio.get_running_loop().time()
         looks.looked(began, self._clock(), complete=complete)
         return [found for found in (self.held(role), *finding.brought()) if found]
 
@@ -274,13 +278,14 @@ class HiveBoard:
 
     def _heard(self, peer_id: PeerID) -> None:
         """End the exclusion of a node, because the node has been heard from."""
-        self._last_heard = asyncio.get_running_loop().time()
         if self._guard is not None:
             self._node.blacklist.register_success(peer_id)
 
     def _retry(self) -> None:
-        """Let the seeds be retried now, unless other nodes have been heard from lately."""
-        if asyncio.get_running_loop().time() >= self._last_heard + _HEARD_FOR:
+        """Let the seeds be retried now, unless other nodes have answered lately."""
+        now = asyncio.get_running_loop().time()
+        is_answered = self._guard is not None and now < self._guard.answered + _ANSWERED_FOR
+        if not (is_answered and self.nodes and now < self._reached + _REACHED_FOR):
             self._alone.set()
 
     async def _end(self, *, gone: bool) -> None:
@@ -373,12 +378,10 @@ class HiveBoard:
         if self._guard is None:
             return
         searches = self._searches
-        if not searches.near(key):
-            await asyncio.wait({searches.begin(role)})
-        near = searches.near(key)
+        near = searches.near(role, key)
         await asyncio.gather(*[self._leave(node, key, record, lifetime, taken) for node in near])
         is_enough = 2 * sum(taken) > min(REPLICAS, self.nodes)
-        if is_enough or (any(taken) and searches.rests(role)):
+        if is_enough or (sum(taken) >= min(2, self.nodes) and searches.rests(role)):
             return  # the others get the next pulse
         search = news_key(key, NOTHING)  # the nodes need not send any records
         found = (await searches.nearest([search]))[search].values()

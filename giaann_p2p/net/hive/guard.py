@@ -46,6 +46,9 @@ asked would get no answer."""
 _MET_FOR = 300.0
 """The seconds after a call from or to a node, or a dial, for which it is called without dialling it
 first. If its connection has broken since, that call may fail, and the next one dials."""
+_SURELY_MET_FOR = 30.0
+"""The seconds for which a node that does not answer in time is still taken for connected, but slow.
+"""
 _RECORDS_ONLY = b"records only"
 """The mark of a request whose answer should name no nodes, in a field that hivemind leaves empty.
 Earlier releases ignore it."""
@@ -76,12 +79,14 @@ class Guard:
         """Create a filter around `p2p`.
 
         `dial` connects to a node by its addresses, and raises OSError if that fails. `heard` is
-        called for each node that sends a valid request or answer. `mine` returns this node's own
-        addresses; `ways` keeps those of other nodes.
+        called for each node that sends a valid request. `mine` returns this node's own addresses;
+        `ways` keeps those of other nodes.
         """
         self.peer_id: PeerID = p2p.peer_id
         self.findings: set[Finding] = set()
         """The searches that are in progress."""
+        self.answered = -inf
+        """When a node last answered a call of this one, by the loop's clock."""
         self._p2p = p2p
         self._swarm_id = swarm_id
         self._shelf = shelf
@@ -155,9 +160,9 @@ class Guard:
         self._check_node(peer, found.peer.node_id)
         self._check_member(peer, found.auth.service_access_token.signature)
         self._ways.learn(peer, found.auth.nonce)
-        self._heard(peer_id)
         if answer is dht_pb2.FindResponse:
             self._harvest(peer_id, request, found)
+        self.answered = asyncio.get_running_loop().time()
         return found
 
     def _name(self, method: str) -> str:
@@ -173,18 +178,22 @@ class Guard:
         answer: Any,  # noqa: ANN401  (a protobuf type)
     ) -> Any:  # noqa: ANN401
         """Call a node over an existing connection, or dial the node's known addresses first."""
-        is_met = asyncio.get_running_loop().time() < self._met.get(peer, -inf) + _MET_FOR
-        if not is_met and (ways := self._ways.of(peer)):
+        if not self._is_met(peer, _MET_FOR) and (ways := self._ways.of(peer)):
             with suppress(OSError):  # p2pd may know other addresses; otherwise the call fails
                 await self._dial(peer, ways)
                 self._meet(peer)
         try:
             found = await self._p2p.call_protobuf_handler(peer_id, name, request, answer)
-        except Exception:
-            self._met.pop(peer, None)  # unless it was only too slow: then it was cancelled
+        except BaseException as error:
+            slow = isinstance(error, asyncio.CancelledError) and self._is_met(peer, _SURELY_MET_FOR)
+            if not slow:
+                self._met.pop(peer, None)
             raise
         self._meet(peer)
         return found
+
+    def _is_met(self, peer: Peer, seconds: float) -> bool:
+        return asyncio.get_running_loop().time() < self._met.get(peer, -inf) + seconds
 
     def _meet(self, peer: Peer) -> None:
         """Note that p2pd is connected to a node now."""

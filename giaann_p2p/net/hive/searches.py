@@ -38,9 +38,9 @@ _SEARCH_EVERY = 60.0
 """The seconds for which short looks rely on a search at first (see `Search.after`)."""
 
 
-_REST = 4.0
-"""How many times longer than a search takes the next one does not begin because nodes are silent.
-"""
+_REST, _LONGEST_REST = 4.0, 30.0
+"""How many times longer than a search took, and the most seconds, for which no other one begins
+because nodes are silent, or came or went."""
 
 
 class Searches:
@@ -86,12 +86,17 @@ class Searches:
         """Wait for all searches to end; they do once the guard is closed."""
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    def near(self, key: bytes) -> Sequence[Any]:
-        """Return the nodes nearest to a key by the last search of a look; none if it is too old."""
-        for last in self.last.values():
-            if last is not None and key in last.near and self._holds(last):
-                return last.near[key]
-        return ()
+    async def done(self, role: Role) -> None:
+        """Wait for the search for a role; begin one if none runs. It outlives who waits for it."""
+        search = self.begin(role)
+        await asyncio.wait({search})
+        search.result()
+
+    def near(self, role: Role, key: bytes) -> Sequence[Any]:
+        """Return the nodes near a place by the role's last search; begin a new one if it is old."""
+        last = self.last.get(role)
+        self._renew(role, last)
+        return () if last is None else last.near.get(key, ())
 
     async def ask(self, role: Role, each: Mapping[bytes, int]) -> bool:
         """Ask nodes of the last search; return whether somebody answered for each key.
@@ -103,8 +108,7 @@ class Searches:
         last = self.last.get(role)
         if last is None:
             return False
-        if not self._holds(last):
-            self.begin(role)
+        self._renew(role, last)
         near = {key: [*last.near.get(news_key(key, ALL), ())] for key in each}
         left = dict(each)
         while asked := spread(near, left, MOST_KEYS):
@@ -163,30 +167,36 @@ class Searches:
         near = {key: nodes[:REPLICAS] for key, nodes in heard.items() if nodes}
         if near:
             now = asyncio.get_running_loop().time()
-            self._rests[role] = now + _REST * (now - began)
+            self._rests[role] = now + min(_LONGEST_REST, _REST * (now - began))
             search = Search(near, self.nodes, now, _SEARCH_EVERY).after(self.last.get(role))
             self.last[role] = self._found[role] = search
 
     async def _find(self, keys: Sequence[bytes]) -> Mapping[bytes, Mapping[DHTID, PeerID]]:
         """Return the nodes nearest to each of a role's places, nearest first.
 
-        The keys of all places begin with the same bits. A node whose key begins so, too, is nearer
-        to each place than any other node. So if those nearest to the first place include another
-        one, they include all nodes that begin so, and the nearest to the other places, too.
+        The keys of all places may begin with the same bits. A node whose key begins so, too, is
+        nearer to each place than any other node. If there are few, those nearest to the first place
+        include them all, and the nearest of the others, too. The search for the first place finds
+        fewer than there are if nodes are silent, so no conclusion is drawn from how many it found.
         """
         first = DHTID.from_bytes(keys[0])
         alike = min(_alike(first, DHTID.from_bytes(key)) for key in keys)
+        if not alike:
+            return await self.nearest(keys)
         found = (await self.nearest(keys[:1], _REGION))[keys[0]]
-        if len(found) >= _REGION and all(_alike(first, node) >= alike for node in found):
+        if sum(_alike(first, node) >= alike for node in found) >= _BEAM:
             return await self.nearest(keys)
         return {key: _sorted(found, DHTID.from_bytes(key)) for key in keys}
+
+    def _renew(self, role: Role, last: Search | None) -> None:
+        """Begin a new search if there was none yet, or if it is too old, unless searches rest."""
+        is_old = last is None or not last.holds(self.nodes, asyncio.get_running_loop().time())
+        if is_old and not self.rests(role):
+            self.begin(role)
 
     def _without(self, role: Role, last: Search, silent: Collection[Any]) -> Search | None:
         """Return the last search without silent nodes; None if a new one is to begin."""
         return last.without(silent) or (self._found[role] if self.rests(role) else None)
-
-    def _holds(self, search: Search) -> bool:
-        return search.holds(self.nodes, asyncio.get_running_loop().time())
 
     def _kept(self, task: asyncio.Task[Any]) -> asyncio.Task[Any]:
         self._tasks.add(task)

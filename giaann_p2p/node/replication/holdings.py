@@ -89,5 +89,7 @@ class Holdings:
     def _seen(self) -> _Snapshot:
         store, cold = self._store, self._store.cold
         sets = store.sets(store.shards.tolist())
+        for mine in {id(mine): mine for mine in sets.values()}.values():
+            _ = mine.digest  # cached in this thread, because a new digest takes up to milliseconds
         copies = ColdSnapshot(cold.copies, cold.durable, cold.changes)
         return _Snapshot(store.layout.shards, sets, copies)

@@ -24,6 +24,10 @@ class AntiEntropy:
     partners, and mostly nothing has changed. Then it compares less often. A chunk that it missed is
     still found as soon: the other holders' sets have changed, so they ask soon, and their question
     shows that their sets differ.
+
+    Where answers take long, comparisons slow down, as far as the peers' reports stay recent, and
+    hurried ones to the usual interval at most. Otherwise peers that share an overloaded machine
+    would keep each other busy until none of them could catch up.
     """
 
     def __init__(self, shared: Shared, then: Callable[[Peer, float], list[Action]]) -> None:
@@ -48,6 +52,7 @@ class AntiEntropy:
     def differs(self, peer: Peer, now: float) -> None:
         """Note that a peer's question showed other chunks; ignore a peer that is not a partner."""
         if peer in self._known:
+            self._took.pop(peer, None)
             self.changed(now)
 
     def restarted(self, peer: Peer) -> None:
@@ -114,7 +119,8 @@ class AntiEntropy:
         now: float,
     ) -> list[Action]:
         counts, shards = self._asking.pop(peer), list(mine)
-        self._asked[peer], self._took[peer] = now, now - asked
+        self._asked[peer] = now
+        self._took.pop(peer, None)  # silence has a backoff of its own
         if isinstance(answer, Refusal):
             self._others.heard(peer)
             return []
@@ -124,6 +130,7 @@ class AntiEntropy:
             self._others.suspect(peer, now)
             return []
         self._others.heard(peer)
+        self._took[peer] = now - asked
         left = [shard for shard in mine if shard not in words]
         others = [shard for shard in self._by_parts.get(peer, ()) if shard not in mine]
         self._by_parts[peer] = left + next_by_parts(mine, words) + others
@@ -148,8 +155,9 @@ class AntiEntropy:
         some = {*syncing, *self._replicas.lingered(settings.linger, now)}
 
         def pause(shards: list[int], took: float) -> float:
+            slower = min(_LOAD * took, settings.word_counts - 2 * took)  # or words would be old
             if some.isdisjoint(shards):
-                return min(settings.calm_every, max(usual, _LOAD * took))
-            return min(settings.compare_every, max(settings.hurry_every, _LOAD * took))
+                return max(usual, slower)
+            return max(settings.hurry_every, min(settings.compare_every, slower))
 
         return pause

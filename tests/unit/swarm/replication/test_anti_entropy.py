@@ -85,15 +85,46 @@ def test_one_question_at_a_time_and_then_a_pause() -> None:
     assert [call.peer for call in side.calls] == [B, C]
 
 
-@pytest.mark.parametrize(("took", "pause"), [(1.0, 8.0), (4.0, SETTINGS.calm_every)])
-def test_where_answers_take_long_the_pause_is_longer(took: float, pause: float) -> None:
+@pytest.mark.parametrize(
+    ("took", "hurries", "pause"),
+    [
+        (0.1, False, SETTINGS.compare_every),
+        (1.0, False, 8.0),
+        (SETTINGS.call_timeout, False, SETTINGS.compare_every),  # or reports would be old
+        (0.1, True, SETTINGS.hurry_every),
+        (0.3, True, 2.4),
+        (1.0, True, SETTINGS.compare_every),
+        (SETTINGS.call_timeout, True, SETTINGS.word_counts - 2 * SETTINGS.call_timeout),
+    ],
+)
+def test_where_answers_take_long_the_pause_is_longer(
+    took: float, hurries: bool, pause: float
+) -> None:
     side, answered = asking(), NOW + took
-    make_ready(side.core.replicas)
-    side.answer(to(side, B), MESSAGES[-1], answered)
+    if not hurries:
+        make_ready(side.core.replicas)
+    there = Side(B, Around(A, B), store(chunks=range(2)))
+    side.answer(to(side, B), sent(there.answers.to(to(side, B).message)), answered)
+    side.calls.clear()
     side.tick(answered + pause - 0.01)
-    assert [call.peer for call in side.calls if call.peer == B] == []
+    assert [call.peer for call in compares(side) if call.peer == B] == []
     side.tick(answered + pause)
-    assert [call.peer for call in side.calls if call.peer == B] == [B]
+    assert [call.peer for call in compares(side) if call.peer == B] == [B]
+
+
+@pytest.mark.parametrize("shows", [False, True])
+def test_who_was_silent_or_shows_other_chunks_is_asked_as_usual(shows: bool) -> None:
+    side, answered = asking(), NOW + 1.0
+    make_ready(side.core.replicas)
+    if shows:
+        there = Side(B, Around(A, B), store(chunks=range(2)))
+        side.answer(to(side, B), sent(there.answers.to(to(side, B).message)), answered)
+        side.core.differs(B, answered)
+    else:
+        side.answer(to(side, B), None, answered)
+    side.calls.clear()
+    side.tick(answered + SETTINGS.compare_every)
+    assert [call.peer for call in compares(side) if call.peer == B] == [B]
 
 
 CALM = NOW + SETTINGS.calm_after + 1
@@ -184,24 +215,6 @@ def test_who_catches_up_or_hands_over_asks_more_often(state: ReplicaState) -> No
     side.tick(begins + SETTINGS.hurry_every - 0.01)
     assert [call.peer for call in side.calls if call.peer == B] == []
     side.tick(begins + SETTINGS.hurry_every)
-    assert [call.peer for call in side.calls if call.peer == B] == [B]
-
-
-@pytest.mark.parametrize(
-    ("took", "pause"),
-    [
-        (0.1, SETTINGS.hurry_every),
-        (0.3, 2.4),
-        (SETTINGS.call_timeout, SETTINGS.compare_every),
-    ],
-)
-def test_who_catches_up_hurries_less_where_answers_take_long(took: float, pause: float) -> None:
-    side = asking()
-    answered = NOW + took
-    side.answer(to(side, B), None, answered)
-    side.tick(answered + pause - 0.01)
-    assert [call.peer for call in side.calls if call.peer == B] == []
-    side.tick(answered + pause)
     assert [call.peer for call in side.calls if call.peer == B] == [B]
 
 
