@@ -35,7 +35,7 @@ class HostConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     """The relays that `auto_relay` uses, with their /p2p/ parts; p2pd keeps a reservation at each
     of them."""
     serve_relay: bool = True
-    """Whether this peer serves as a relay for others."""
+    """Whether this peer serves as a relay for others, if it runs with relays."""
     nat: bool | None = None
     """Whether to ask a router for a port, and other peers how they see this peer. None: yes, unless
     this peer listens only on loopback and private addresses."""

@@ -530,6 +530,33 @@ def test_a_record_that_most_of_the_near_nodes_took_is_posted_without_a_search(
     hosts(story)
 
 
+@pytest.mark.parametrize(
+    ("answered", "reached", "others", "is_alone"),
+    [
+        (9.0, 29.0, 1, False),
+        (11.0, 1.0, 1, True),
+        (1.0, 31.0, 1, True),  # answers to other calls do not count for ever
+        (1.0, 1.0, 0, True),
+    ],
+)
+def test_seeds_are_not_retried_at_once_while_nodes_answer(
+    answered: float, reached: float, others: int, is_alone: bool
+) -> None:
+    async def story(place: Place) -> None:
+        boards = [await board(place) for _ in range(1 + others)]
+        one, now = boards[0], asyncio.get_running_loop().time
+        await until(lambda: one.nodes == others)
+        await settled(*boards)
+        assert one._guard is not None
+        one._alone.clear()
+        one._guard.answered, one._reached = now() - answered, now() - reached
+        one._retry()
+        assert one._alone.is_set() == is_alone
+        await all_closed(*boards)
+
+    hosts(story)
+
+
 def test_a_node_that_has_called_lately_is_not_dialled_nor_one_that_is_too_slow() -> None:
     async def story(place: Place) -> None:
         boards = [await board(place) for _ in range(2)]
@@ -558,6 +585,11 @@ def test_a_node_that_has_called_lately_is_not_dialled_nor_one_that_is_too_slow()
         for _ in range(2):
             assert await one._node.protocol.call_ping(other) is None
             assert len(dialled) == 1
+        # One that has been silent for long may have another address.
+        one._guard._met[place.hosts[1].me] -= guard._SURELY_MET_FOR
+        for dials in (1, 2):
+            assert await one._node.protocol.call_ping(other) is None
+            assert len(dialled) == dials
         one._guard._p2p.call_protobuf_handler = call
         await all_closed(*boards)
 
