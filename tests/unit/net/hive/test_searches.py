@@ -3,6 +3,8 @@
 import asyncio
 import random
 from collections.abc import Sequence
+from contextlib import nullcontext
+from math import inf
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,6 +14,7 @@ from hivemind.dht.routing import DHTID
 from giaann_p2p.net.hive.looks import REPLICAS
 from giaann_p2p.net.hive.searches import Searches
 from giaann_p2p.net.hive.shelf import Shelf, news_key
+from giaann_p2p.net.hive.short_look import Search
 from tests.unit.net.hive.helpers_board import RULES
 
 ME, SWARM = bytes(32), bytes(32)
@@ -84,6 +87,34 @@ def test_where_places_have_nodes_of_their_own_all_are_searched_for(
     for key, nearest in found(nodes, near=near).items():
         assert [*nearest] == wanted(nodes, key)
     assert nodes.searched == ([1, 16] if near else [16])
+
+
+@pytest.mark.parametrize("rests", [False, True])
+def test_silent_nodes_are_asked_again_until_a_search_may_begin(rests: bool) -> None:
+    nodes, asked = Nodes(5), list[str]()
+    failed = list[str]()
+    nodes.blacklist = SimpleNamespace(register_failure=failed.append)  # type: ignore[assignment]
+
+    async def call_find(node: str, keys: Sequence[DHTID]) -> None:
+        asked.append(node)
+
+    nodes.protocol.call_find = call_find
+
+    async def story() -> None:
+        shelf = Shelf(ME, SWARM, lambda: RULES)
+        guard = SimpleNamespace(records_only=nullcontext)
+        searches = Searches(nodes, guard, shelf.keys)  # type: ignore[arg-type]
+        whole = {key: list(nodes.ids.values()) for key in shelf.keys("storage")}
+        searches.last["storage"] = searches._found["storage"] = Search(whole, 5, 0.0, inf)
+        searches._rests["storage"] = inf if rests else -inf
+        key = shelf.keys("storage")[0]
+        assert not await searches.ask("storage", {key: 2})
+        assert (sorted(asked), sorted(failed)) == (sorted(nodes.ids.values()),) * 2
+        last = searches.last["storage"]
+        assert (last is not None) == rests
+        assert last is None or all(len(near) >= 3 for near in last.near.values())
+
+    asyncio.run(story())
 
 
 def test_nodes_that_did_not_answer_are_left_out() -> None:

@@ -14,7 +14,7 @@ from giaann_p2p.swarm.members import standing
 from giaann_p2p.swarm.replication import known_sets
 from giaann_p2p.swarm.wire.actions import Call, Drop
 from giaann_p2p.swarm.wire.message import Message
-from giaann_p2p.swarm.wire.messages import Push, Pushed, Refusal, decode, encode
+from giaann_p2p.swarm.wire.messages import Compare, Compared, Push, Pushed, Refusal, decode, encode
 from giaann_p2p.swarm.wire.replica import ReplicaState
 from giaann_p2p.swarm.wire.shardset import packed
 from giaann_p2p.swarm.wire.training_messages import LearnAck
@@ -445,6 +445,21 @@ def test_notes_that_cannot_be_read_keep_no_peer_from_its_work(
     play(story)
     assert "the book of known peers cannot be read" in caplog.text
     assert "the note of each shard's known chunks cannot be read" in caplog.text
+
+
+def test_who_has_the_same_chunks_is_answered_at_once() -> None:
+    async def story(town: Town) -> None:
+        one, other = town.add(), town.add()
+        await town.until(town.settled)
+        marks = [mine.digest for mine in one.store.sets(ALL.tolist()).values()]
+        question = Compare(packed(ALL, LAYOUT.shards), marks)
+        answer = one.node.reception.answer(other.me, encode(question))
+        assert isinstance(answer, bytes)
+        compared = decode(answer)
+        assert isinstance(compared, Compared)
+        assert compared.states == b"r" * LAYOUT.shards
+
+    play(story)
 
 
 def test_what_was_known_of_shards_is_known_to_who_comes_back() -> None:

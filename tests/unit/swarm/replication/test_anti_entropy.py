@@ -210,6 +210,8 @@ def test_who_catches_up_or_hands_over_asks_more_often(state: ReplicaState) -> No
     begins = NOW + (SETTINGS.linger if state is ReplicaState.DRAINING else 0)
     side.answer(to(side, B), None, NOW)
     if state is ReplicaState.DRAINING:
+        side.tick(NOW + SETTINGS.hurry_every)
+        assert [call.peer for call in side.calls if call.peer == B] == []  # it keeps them longer
         side.tick(begins)
         side.answer(to(side, B), None, begins)
     side.tick(begins + SETTINGS.hurry_every - 0.01)
