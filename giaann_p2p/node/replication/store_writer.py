@@ -105,7 +105,7 @@ class StoreWriter:
         self._wanted: dict[int, Wanted] = {}  # by the update's number
         self._updates = self._nbytes = 0  # totals of updates that wait or are being written
         self._effort = Effort()
-        self._refused = False  # whether the disk refuses writes, which was logged
+        self._refused = False  # whether the disk refuses writes; its first refusal is logged
         self._work, self._idle = asyncio.Event(), asyncio.Event()
         self._idle.set()
         self._snapshot: asyncio.Task[None] | None = None

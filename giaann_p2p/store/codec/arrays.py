@@ -35,7 +35,7 @@ _BOUNDS = {dtype: (int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)) for dtype
 
 _WIDTHS = (1, 2, 4, 8)
 _SAME, _PLAIN, _ZSTD = range(3)
-_least, _greatest = np.minimum.reduce, np.maximum.reduce  # faster than min and max, which call them
+_least, _greatest = np.minimum.reduce, np.maximum.reduce  # np.min and np.max only call these
 _WORTH_A_TRY = 64
 """The least number of bytes for which zstd is tried; below it, its frame costs more than it saves.
 """

@@ -55,7 +55,7 @@ def worded(delta: Delta) -> Words:
 
 
 def words_of(concept: Ids, feature: Ids, names: Names) -> Words:
-    """Encode neurons in any order, and their words; concepts are not stored as differences."""
+    """Encode neurons and their words; the neurons need not be sorted by concept."""
     columns = first_of_runs(concept)  # a column's neurons are mostly neighbours
     both = np.concatenate([concept[columns], feature, [np.uint64(PRIME)]])
     ids, number = np.unique(both, return_inverse=True)

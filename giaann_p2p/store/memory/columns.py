@@ -106,8 +106,8 @@ class Columns:
             part_of = of.astype(np.int64) // self._before
             parts = list(split(shard, part_of, self.layout.shards // self._before))
             rows = [np.arange(part.rows, dtype=np.int32) for part in parts]
-            # Nothing from here on may fail, such as for lack of memory: until the parts are
-            # published, a reader of a moved row retries.
+            # From here on nothing may fail, not even for lack of memory: a reader of a moved row
+            # retries until the parts are published.
             for part, row in zip(parts, rows, strict=True):
                 self._row[part.neuron] = row
             self._shards[number :: self._before] = parts  # publishes all parts at once

@@ -134,8 +134,8 @@ class Answers:
     def to(self, question: Message, doublings: int | None = None) -> Message:
         """Return the answer to a question, or a `Refusal` with the reason.
 
-        `doublings` is how often the question's number of shards was doubled; None if it counts
-        shards as this peer does. Only a read may count them differently.
+        `doublings` says how often the number of shards has doubled, as far as the asking peer
+        knows; None if both peers count the same shards. Only a read may count other shards.
         """
         try:
             if isinstance(question, Read):
