@@ -1,6 +1,6 @@
 """Churn for an hour, or as long as it is told, and a look at whether anything grows meanwhile.
 
-    python -m tests.e2e.soak --minutes 60 [--storages 90 --computes 8 --shards 1024]
+    python -m tests.e2e.soak --minutes 60 [--storages 90 --computes 8 --shards 64 --pause 10]
 
 Peers are killed, stopped, drained and added all the while, as in test_churn.py; one storage peer
 and the bootstrap peer are left alone, so that there is somebody to grow. The exit code is 0 if all
@@ -84,6 +84,8 @@ def main() -> int:
     parser.add_argument("--storages", type=int, default=6)
     parser.add_argument("--computes", type=int, default=0)
     parser.add_argument("--shards", type=int, default=SHARDS)
+    parser.add_argument("--pause", type=float, default=2.0, help="mean seconds between two harms")
+    parser.add_argument("--rest", type=float, default=0.0, help="seconds before the first harm")
     told = parser.parse_args()
     folder = Path(tempfile.mkdtemp(prefix="giaann-soak-")) / "swarm"
     swarm = LocalSwarm(
@@ -95,8 +97,11 @@ def main() -> int:
         shards=told.shards,
         arguments={"storage": ["--remember", _REMEMBERED]},
     )
+    began = time.monotonic()
     with swarm:
-        havoc = Havoc(swarm, told.seed, spare=[_LEFT_ALONE])
+        print(f"ready after {time.monotonic() - began:.0f} s", flush=True)
+        time.sleep(told.rest)
+        havoc = Havoc(swarm, told.seed, told.pause, spare=[_LEFT_ALONE])
         growth = Growth(swarm)
         try:
             writer = asyncio.run(churned(swarm, havoc, growth, 60 * told.minutes))
