@@ -211,7 +211,7 @@ class HiveBoard:
                     of = REPLICAS if news == ALL else ASKED
                     asked = dict.fromkeys(self._shelf.keys(role, news), of)
                     if not await searches.ask(role, asked):
-                        await searches.done(role)
+                        await searches.wait(role)
                         await searches.ask(role, asked)
                     if further:
                         await searches.ask(role, further)

@@ -86,7 +86,7 @@ class Searches:
         """Wait for all searches to end; they do once the guard is closed."""
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    async def done(self, role: Role) -> None:
+    async def wait(self, role: Role) -> None:
         """Wait for the search for a role; begin one if none runs. It outlives who waits for it."""
         search = self.begin(role)
         await asyncio.wait({search})

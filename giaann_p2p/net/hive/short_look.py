@@ -28,8 +28,8 @@ class Search(NamedTuple):
     near: Near
     nodes: int
     """The number of nodes known at the search."""
-    began: float
-    """The time of the search."""
+    ended: float
+    """The time at which the search ended."""
     lasts: float
     """The seconds after which the search is too old."""
 
@@ -40,7 +40,7 @@ class Search(NamedTuple):
         most of those near a key are still the same. On a machine out of breath some come and go all
         the time, and searches would only add to its load.
         """
-        is_new = now < self.began + self.lasts
+        is_new = now < self.ended + self.lasts
         return is_new and self.nodes / _MANY < nodes < self.nodes * _MANY
 
     def after(self, last: "Search | None") -> "Search":

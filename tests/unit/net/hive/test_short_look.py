@@ -54,6 +54,6 @@ def test_a_search_lasts_longer_the_more_often_it_found_the_same() -> None:
     lasted = [search.lasts]
     for number, near in enumerate([same, same, same, other, same]):
         search = Search(near, 40, 100.0 * number, 60.0).after(search)
-        assert search.began == 100.0 * number
+        assert search.ended == 100.0 * number
         lasted.append(search.lasts)
     assert lasted == [60.0, 120.0, 240.0, 240.0, 60.0, 60.0]
