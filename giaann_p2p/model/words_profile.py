@@ -88,7 +88,7 @@ class WordsProfile:
 
 
 class WordsMinds:
-    """What all answers of a process share: the batch in which their minds are computed together."""
+    """Shared by all answers of a process: the batch that computes their next words together."""
 
     def __init__(self, profile: WordsProfile, batch: Batch) -> None:
         self._profile, self.batch = profile, batch

@@ -1,6 +1,7 @@
 """When a board dials nodes and seeds, and when it need not."""
 
 import asyncio
+from math import inf
 
 import pytest
 from hivemind.p2p import PeerID
@@ -10,7 +11,7 @@ from giaann_p2p.net.hive import guard
 from giaann_p2p.net.hive.board import HiveBoard
 from giaann_p2p.net.hive.peer_id import libp2p_id
 from tests.unit.net.hive.helpers import Place, hosts, until
-from tests.unit.net.hive.helpers_board import all_closed, board, settled
+from tests.unit.net.hive.helpers_board import CLOCK, all_closed, board, record, settled
 
 
 def noting_dials(one: HiveBoard) -> list[object]:
@@ -48,6 +49,27 @@ def test_seeds_are_not_retried_at_once_while_nodes_answer(
         one._guard.answered, one._reached = now() - answered, now() - reached
         one._retry()
         assert one._alone.is_set() == is_alone
+        await all_closed(*boards)
+
+    hosts(story)
+
+
+@pytest.mark.parametrize("posts", [False, True])
+def test_what_comes_through_and_each_answer_is_noted(posts: bool) -> None:
+    async def story(place: Place) -> None:
+        boards = [await board(place) for _ in range(2)]
+        await until(lambda: all(one.nodes for one in boards))
+        await settled(*boards)
+        one = boards[0]
+        assert one._guard is not None
+        one._guard.answered = one._reached = -inf
+        if posts:
+            await one.post("storage", record(place.hosts[0].identity, CLOCK()), 300)
+        else:
+            await one.look("storage")
+        assert -inf not in (one._guard.answered, one._reached)
+        one._retry()
+        assert not one._alone.is_set()
         await all_closed(*boards)
 
     hosts(story)
