@@ -17,7 +17,7 @@ Mask = npt.NDArray[np.bool_]
 Bits = npt.NDArray[np.uint8]
 """Sets of shards as bits, shape [rows, N / 8]: one bit per shard, the lowest shard first."""
 
-_ARRAYS = "expires", "known_for", "live", "holds"
+_ARRAYS = "expires", "given_up", "known_for", "live", "holds"
 _NONE: Shards = np.empty(0, np.uint16)
 _ROWS_AT_ONCE = 64
 _GROWTH = 1.25
@@ -98,6 +98,8 @@ class Claims:
         """The number of shards in the swarm."""
         self.expires = np.full(rows, np.inf)
         """Per row: time at which the record expires or expired; infinite if the row is free."""
+        self.given_up = np.full(rows, -np.inf)
+        """Per row: time at which the peer was last given up, because its record had expired."""
         self.known_for = np.zeros(rows)
         """Per row: seconds for which the peer has sent records."""
         self.live = np.zeros(rows, np.bool_)

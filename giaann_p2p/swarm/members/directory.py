@@ -4,9 +4,9 @@ The directory is built from the peers' own signed records.
 
 1. A peer's newest record, by sequence, is valid for its lifetime after it, or its newest pulse,
    first arrived; a replay of the record, with that pulse or an older one, does not prolong it.
-   After that the peer is gone, but remembered for `forget` seconds more, because it held shards and
-   may come back with them. `forget` exceeds the time for which an old record can be replayed, so a
-   replay is never mistaken for a new record.
+   After that the peer is gone (later if many are, see `mass_expiry.py`), but remembered for
+   `forget` seconds more, because it held shards and may come back with them. `forget` exceeds the
+   time for which an old record can be replayed, so a replay is never mistaken for a new record.
 2. Memory is bounded by `most` records, each of up to 4 KiB plus 3 bytes per shard of the swarm. If
    all are live, new peers are turned away until one expires, so no number of strangers pushes out a
    live peer. Otherwise the directory evicts a peer that is not live: first those that hold nothing,
@@ -32,6 +32,7 @@ from giaann_p2p.store.layout import Shards
 from giaann_p2p.swarm.members.claims import Claims, Mask, SetColumn
 from giaann_p2p.swarm.members.entry import Entry, SignOfLife, VainError, unfolded
 from giaann_p2p.swarm.members.health import Health, Placing
+from giaann_p2p.swarm.members.mass_expiry import give_up, next_due
 from giaann_p2p.swarm.members.record_ids import RecordIds
 from giaann_p2p.swarm.members.silent_backoff import SilentBackoff
 from giaann_p2p.swarm.wire.admission import Admission
@@ -434,13 +435,11 @@ class Directory:
         if now < self._due:
             return
         claims = self._claims
-        ended = claims.live & (claims.expires <= now)
-        claims.live[ended] = False
-        self._version += bool((ended & claims.holds).any())
+        gone = give_up(claims, now)
+        self._version += bool((gone & claims.holds).any())
         for row in np.flatnonzero(claims.expires + self._forget <= now).tolist():
             self._drop(row)
-        ends = np.where(claims.live, claims.expires, claims.expires + self._forget)
-        self._due = float(ends.min())
+        self._due = next_due(claims, self._forget, now)
 
     def _count_anew(self) -> None:
         """Divide all claims, and decode again the sets of records that counted more shards.
