@@ -166,7 +166,7 @@ class Life:
             self._dropping.discard(peer)
 
     async def _check(self) -> None:
-        """Refresh this peer's addresses from p2pd regularly; kill p2pd if it does not answer."""
+        """Refresh this peer's addresses from p2pd regularly; kill p2pd if it is of no use."""
         while True:
             await asyncio.sleep(self._config.check_every)
             try:
@@ -177,6 +177,9 @@ class Life:
             self.addresses = found or self.addresses  # none: between two networks
             if self._unary is not None:
                 self._unary.forget_done()
+                if self._unary.is_deaf:
+                    self.kill("hivemind does not read from p2pd any more")
+                    return
 
     async def _bound(self) -> None:
         """Run the watchdog, and kill p2pd when the watchdog demands a restart."""
