@@ -4,10 +4,11 @@
    and by its own peer.
 2. Joining runs in the background for ever: while no node is known, and after each restart of p2pd,
    the seeds are retried with backoff. Calls wait only for the first try.
-3. A node that does not answer delays a call by `_CALL_WITHIN` once, and is then excluded for a
-   while. A call that finds no node triggers an immediate retry of the seeds, instead of waiting for
-   the next refresh; but not if other nodes have answered lately. Then the nodes are slow, not gone,
-   as on an overloaded machine, which retries would only keep so.
+3. A node that does not answer delays a call by `_CALL_WITHIN` once, or longer where all nodes are
+   slow (see answer_times.py), and is then asked last for a while. A call that finds no node
+   triggers an immediate retry of the seeds, instead of waiting for the next refresh; but not if
+   other nodes have answered lately. Then the nodes are slow, not gone, as on an overloaded machine,
+   which retries would only keep so.
 4. The two sides of a partition exclude each other, and then no known node would ever name a node of
    the other side again. So each refresh also dials some seeds that are not known nodes. This heals
    the partition, and finds peers that came back and know nobody else.
@@ -33,6 +34,7 @@ from hivemind.p2p.p2p_daemon_bindings.utils import P2PDaemonError
 from giaann_p2p.backoff import Backoff
 from giaann_p2p.errors import GiaannError, RecordError, UsageError
 from giaann_p2p.net.errors import NobodyYet, Unreachable
+from giaann_p2p.net.hive.answer_times import AnswerTimes
 from giaann_p2p.net.hive.finding import Finding
 from giaann_p2p.net.hive.guard import MOST_NEIGHBOURS, Guard
 from giaann_p2p.net.hive.host import Host
@@ -42,7 +44,7 @@ from giaann_p2p.net.hive.outside import outside
 from giaann_p2p.net.hive.peer_id import libp2p_id, libp2p_name, peer_of_address
 from giaann_p2p.net.hive.searches import Searches
 from giaann_p2p.net.hive.shelf import ALL, NOTHING, ROLES, Shelf, news_key, node_key
-from giaann_p2p.net.hive.ways import Ways
+from giaann_p2p.net.hive.ways import MOST_KNOWN, Ways
 from giaann_p2p.swarm.wire.admission import Admission
 from giaann_p2p.swarm.wire.identity import Peer
 from giaann_p2p.swarm.wire.manifest import Rules
@@ -50,8 +52,8 @@ from giaann_p2p.swarm.wire.pulse import bare, shown_by
 from giaann_p2p.swarm.wire.record import Role
 
 _LOG = logging.getLogger(__name__)
-_CALL_WITHIN = 1.5
-"""The seconds that one call to a node may take."""
+_CALL_WITHIN, _SLOW_CALL_WITHIN = 1.5, 3.5
+"""The seconds that one call to a node may take, and the most where all nodes are slow."""
 _WITHIN = 4.0
 """The seconds that one `post` or `look` may take."""
 _CONNECT_WITHIN = 3.0
@@ -59,8 +61,8 @@ _CONNECT_WITHIN = 3.0
 _BEGIN_WITHIN = _JOIN_WITHIN = 6.0
 """The seconds that creating the DHT node, and one attempt to join, may take."""
 _LEFT_OUT = 5.0
-"""The seconds for which a node that did not answer is excluded; doubled after each further
-failure."""
+"""The seconds for which a node that did not answer is asked last, and is not asked by searches;
+doubled after each further failure."""
 _ANSWERED_FOR, _REACHED_FOR = 10.0, 30.0
 """The seconds after an answer of another node, and after a look or post that came through, for both
 of which a peer does not count as alone. Nodes that answer other calls only cannot keep it longer
@@ -247,6 +249,7 @@ class HiveBoard:
             partial(life.control.connect, within=_CALL_WITHIN),
             lambda: outside(life.addresses),
             self._ways,
+            AnswerTimes(_CALL_WITHIN, _SLOW_CALL_WITHIN, MOST_KNOWN),
             self._admission,
             self._token,
         )
@@ -268,7 +271,7 @@ class HiveBoard:
             node_id=DHTID.from_bytes(node_key(self._swarm_id, self._host.me)),
             bucket_size=MOST_NEIGHBOURS,
             num_replicas=REPLICAS,
-            wait_timeout=_CALL_WITHIN,
+            wait_timeout=max(_CALL_WITHIN, _SLOW_CALL_WITHIN),  # the guard's is shorter
             blacklist_time=_LEFT_OUT,
             cache_locally=False,
             cache_nearest=0,
@@ -284,7 +287,7 @@ class HiveBoard:
     def _retry(self) -> None:
         """Let the seeds be retried now, unless other nodes have answered lately."""
         now = asyncio.get_running_loop().time()
-        is_answered = self._guard is not None and now < self._guard.answered + _ANSWERED_FOR
+        is_answered = self._guard is not None and now < self._guard.answers.last + _ANSWERED_FOR
         if not (is_answered and self.nodes and now < self._reached + _REACHED_FOR):
             self._alone.set()
 

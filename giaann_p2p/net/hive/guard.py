@@ -28,6 +28,7 @@ from hivemind.p2p import P2P, PeerID
 from hivemind.proto import dht_pb2
 
 from giaann_p2p.errors import MessageError, RecordError, UsageError
+from giaann_p2p.net.hive.answer_times import AnswerTimes
 from giaann_p2p.net.hive.finding import Finding
 from giaann_p2p.net.hive.peer_id import peer_of_id
 from giaann_p2p.net.hive.shelf import KEY_BYTES, Shelf, node_key
@@ -73,6 +74,7 @@ class Guard:
         dial: Dial,
         mine: Callable[[], Sequence[str]],
         ways: Ways,
+        answers: AnswerTimes,
         admission: Admission | None = None,
         token: bytes = b"",
     ) -> None:
@@ -80,13 +82,13 @@ class Guard:
 
         `dial` connects to a node by its addresses, and raises OSError if that fails. `heard` is
         called for each node that sends a valid request. `mine` returns this node's own addresses;
-        `ways` keeps those of other nodes.
+        `ways` keeps those of other nodes, and `answers` when they answered.
         """
         self.peer_id: PeerID = p2p.peer_id
         self.findings: set[Finding] = set()
         """The searches that are in progress."""
-        self.answered = -inf
-        """When a node last answered a call of this one, by the loop's clock."""
+        self.answers = answers
+        """When nodes answered calls of this one, by the loop's clock."""
         self._p2p = p2p
         self._swarm_id = swarm_id
         self._shelf = shelf
@@ -156,13 +158,15 @@ class Guard:
         request.auth.nonce = self._ways.packed(self._me, self._mine())
         if _wants_no_nodes.get():
             request.auth.service_public_key = _RECORDS_ONLY
-        found = await self._call(self._asked(peer, peer_id, name, request, answer))
+        began = asyncio.get_running_loop().time()
+        async with asyncio.timeout(self.answers.timeout):
+            found = await self._call(self._asked(peer, peer_id, name, request, answer))
         self._check_node(peer, found.peer.node_id)
         self._check_member(peer, found.auth.service_access_token.signature)
         self._ways.learn(peer, found.auth.nonce)
         if answer is dht_pb2.FindResponse:
             self._harvest(peer_id, request, found)
-        self.answered = asyncio.get_running_loop().time()
+        self.answers.answered(peer, began, asyncio.get_running_loop().time())
         return found
 
     def _name(self, method: str) -> str:

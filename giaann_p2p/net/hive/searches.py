@@ -3,9 +3,10 @@
 1. A search asks some ten nodes, and so costs far more than a look that asks two. The looks of a
    role share one search at a time, and no look ends it: on a machine out of breath a search takes
    longer than a look, and if each look began another one, none would ever end.
-2. While a new search runs, the last one serves. A node that does not answer is left out, and
-   another one near the same keys is asked in its place. If too few are left, a new search begins,
-   but not soon after the last one: then all are slow, and those left out are asked again.
+2. While a new search runs, the last one serves. In place of a node that does not answer, another
+   one near the same keys is asked. Unless it has answered lately, it is left out from then on. If
+   too few are left, a new search begins, but not soon after the last one: then all are slow, and
+   those left out are asked again.
 3. In a small swarm the nodes near one place are near all others, too: see `_find`.
 
 Each run of p2pd has a node of its own, and so its own `Searches`.
@@ -24,6 +25,7 @@ from hivemind.p2p import PeerID
 from giaann_p2p.net.errors import Unreachable
 from giaann_p2p.net.hive.guard import MOST_KEYS, Guard
 from giaann_p2p.net.hive.looks import REPLICAS
+from giaann_p2p.net.hive.peer_id import peer_of_id
 from giaann_p2p.net.hive.shelf import ALL, KEY_BYTES, NOTHING, news_key
 from giaann_p2p.net.hive.short_look import Search, spread
 from giaann_p2p.swarm.wire.record import Role
@@ -36,11 +38,12 @@ _REGION = 16
 places of a larger swarm; less: it asks fewer nodes."""
 _SEARCH_EVERY = 60.0
 """The seconds for which short looks rely on a search at first (see `Search.after`)."""
-
-
 _REST, _LONGEST_REST = 4.0, 30.0
 """How many times longer than a search took, and the most seconds, for which no other one begins
 because nodes are silent, or came or went."""
+_SLOW_FOR = 30.0
+"""Seconds after its last answer for which a silent node counts as slow. Each post calls it, so an
+overloaded node answers at least once in that time."""
 
 
 class Searches:
@@ -111,7 +114,7 @@ class Searches:
         self._renew(role, last)
         near = {key: [*last.near.get(news_key(key, ALL), ())] for key in each}
         left = dict(each)
-        while asked := spread(near, left, MOST_KEYS):
+        while asked := spread(near, left, MOST_KEYS, self._node.blacklist):
             calls = [
                 self._node.protocol.call_find(peer_id, [DHTID.from_bytes(key) for key in keys])
                 for peer_id, keys in asked.items()
@@ -120,7 +123,7 @@ class Searches:
                 answers = await asyncio.gather(*calls)
             silent = set[Any]()
             for (peer_id, keys), said in zip(asked.items(), answers, strict=True):
-                if said is None:  # then searches leave it out
+                if said is None:  # then others are asked first for a while
                     self._node.blacklist.register_failure(peer_id)
                     silent.add(peer_id)
                 for key in keys:
@@ -128,8 +131,9 @@ class Searches:
                     left[key] -= said is not None
             near = {key: [one for one in some if one not in silent] for key, some in near.items()}
             # Note it now: the look may end in the next wave.
-            if silent and last is not None and self.last.get(role) is last:
-                self.last[role] = last = self._without(role, last, silent)
+            gone = {one for one in silent if self._is_gone(one)}
+            if gone and last is not None and self.last.get(role) is last:
+                self.last[role] = last = self._without(role, last, gone)
         return all(left[key] < some for key, some in each.items())
 
     async def nearest(
@@ -159,9 +163,8 @@ class Searches:
         except Unreachable as error:  # no caller may be waiting for this search any more
             _LOG.info("%s", error)
             return
-        silent = self._node.blacklist
         heard = {
-            news_key(key, ALL): [node for node in nodes.values() if node not in silent]
+            news_key(key, ALL): [node for node in nodes.values() if not self._is_gone(node)]
             for key, nodes in found.items()
         }
         near = {key: nodes[:REPLICAS] for key, nodes in heard.items() if nodes}
@@ -194,9 +197,20 @@ class Searches:
         if is_old and not self.rests(role):
             self.begin(role)
 
-    def _without(self, role: Role, last: Search, silent: Collection[Any]) -> Search | None:
-        """Return the last search without silent nodes; None if a new one is to begin."""
-        return last.without(silent) or (self._found[role] if self.rests(role) else None)
+    def _is_gone(self, node: PeerID) -> bool:
+        """Return whether a node was silent, and has not answered for so long that it is not slow.
+
+        Slow nodes are asked again: others that are further from the keys keep fewer records.
+        """
+        since = asyncio.get_running_loop().time() - _SLOW_FOR
+        answers = self._guard.answers
+        return node in self._node.blacklist and not answers.has_answered(
+            peer_of_id(node.to_bytes()), since
+        )
+
+    def _without(self, role: Role, last: Search, gone: Collection[Any]) -> Search | None:
+        """Return the last search without nodes that are gone; None if a new one is to begin."""
+        return last.without(gone) or (self._found[role] if self.rests(role) else None)
 
     def _kept(self, task: asyncio.Task[Any]) -> asyncio.Task[Any]:
         self._tasks.add(task)

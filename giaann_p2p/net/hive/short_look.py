@@ -6,7 +6,7 @@ for all keys that it may have. Chance spreads the load, and no liar is asked eve
 """
 
 import random
-from collections.abc import Collection, Hashable, Mapping, Sequence
+from collections.abc import Collection, Container, Hashable, Mapping, Sequence
 from typing import NamedTuple
 
 Near = Mapping[bytes, Sequence[Hashable]]
@@ -60,13 +60,20 @@ class Search(NamedTuple):
         return self._replace(near=near)
 
 
-def spread(near: Near, each: Mapping[bytes, int], most_keys: int) -> dict[Hashable, list[bytes]]:
+def spread(
+    near: Near,
+    each: Mapping[bytes, int],
+    most_keys: int,
+    silent: Container[Hashable] = (),
+) -> dict[Hashable, list[bytes]]:
     """Choose nodes so that each key is asked for at some nodes near it, or all if it has fewer.
 
-    `each` says at how many. No node is asked for more than `most_keys` keys.
+    `each` says at how many. No node is asked for more than `most_keys` keys. Nodes that were
+    `silent` lately are chosen last.
     """
     nodes = list({node: None for some in near.values() for node in some})
     random.shuffle(nodes)
+    nodes.sort(key=lambda node: node in silent)
     left = dict(each)
     chosen: dict[Hashable, list[bytes]] = {}
     for node in nodes:

@@ -13,7 +13,7 @@ from hivemind.p2p import PeerID
 
 from giaann_p2p.net.errors import Unreachable
 from giaann_p2p.net.hive import board as module
-from giaann_p2p.net.hive import guard, looks
+from giaann_p2p.net.hive import guard, looks, searches
 from giaann_p2p.net.hive.board import HiveBoard
 from giaann_p2p.net.hive.guard import Guard
 from giaann_p2p.net.hive.peer_id import libp2p_id
@@ -104,7 +104,7 @@ def test_who_had_more_and_stalls_then_holds_up_nobody_else(
             finding.cut.update({"liar": every, "honest": every})
             return {keys[0]: {}}
 
-        async def call_find(node: str, keys: list[DHTID]) -> None:
+        async def call_find(node: PeerID, keys: list[DHTID]) -> None:
             asked.append(node)
             await asyncio.sleep(1000 if node == "liar" else 0)
 
@@ -146,6 +146,7 @@ def test_after_a_search_a_look_asks_two_nodes_and_others_for_those_that_do_not_a
             return await nearest(keys, *beam)
 
         monkeypatch.setattr(one._searches, "nearest", counted)
+        monkeypatch.setattr(searches, "_SLOW_FOR", 0.0)
         deaf.add(asked[0])
         while not deaf & {*asked[2:]}:  # chance decides which two are asked
             assert flat(await one.look("storage")) == [mine]
@@ -213,13 +214,14 @@ def test_who_did_not_answer_is_not_asked_again_even_if_the_look_was_cut_off(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     async def story(place: Place) -> None:
-        one, asked = await board(place), list[str]()
+        one, asked = await board(place), list[PeerID]()
         await settled(one)
-        near = {key: [*"abcde"] for key in one._shelf.keys("storage")}
+        nodes = [PeerID(libp2p_id(Identity.from_seed(bytes([n]) * 32).peer)) for n in range(5)]
+        near = dict.fromkeys(one._shelf.keys("storage"), nodes)
         one._searches.last["storage"] = Search(near, 40, 0.0, inf)
         monkeypatch.setattr(Searches, "nodes", 40)
 
-        async def call_find(node: str, keys: list[DHTID]) -> None:
+        async def call_find(node: PeerID, keys: list[DHTID]) -> None:
             asked.append(node)
             await asyncio.sleep(1000 if len(asked) > 2 else 0)
 
@@ -230,7 +232,7 @@ def test_who_did_not_answer_is_not_asked_again_even_if_the_look_was_cut_off(
         assert len({*asked}) == len(asked) == 4
         left = one._searches.last["storage"]
         assert left is not None
-        assert all({*nodes} == {*"abcde"} - {*asked[:2]} for nodes in left.near.values())
+        assert all({*some} == {*nodes} - {*asked[:2]} for some in left.near.values())
         await all_closed(one)
 
     one_look = looks.Looks.news

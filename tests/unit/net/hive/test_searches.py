@@ -2,7 +2,7 @@
 
 import asyncio
 import random
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import nullcontext
 from math import inf
 from types import SimpleNamespace
@@ -10,11 +10,15 @@ from typing import Any
 
 import pytest
 from hivemind.dht.routing import DHTID
+from hivemind.p2p import PeerID
 
+from giaann_p2p.net.hive.answer_times import AnswerTimes
 from giaann_p2p.net.hive.looks import REPLICAS
+from giaann_p2p.net.hive.peer_id import libp2p_id, peer_of_id
 from giaann_p2p.net.hive.searches import Searches
 from giaann_p2p.net.hive.shelf import Shelf, news_key
 from giaann_p2p.net.hive.short_look import Search
+from giaann_p2p.swarm.wire.identity import Identity
 from tests.unit.net.hive.helpers_board import RULES
 
 ME, SWARM = bytes(32), bytes(32)
@@ -22,37 +26,48 @@ _NAMED = 20
 """The most nodes that an answer names."""
 
 
+def named(number: int) -> PeerID:
+    return PeerID(libp2p_id(Identity.from_seed(number.to_bytes(32, "little")).peer))
+
+
+def made_guard() -> Any:  # noqa: ANN401
+    """Return what searches need of a guard; no node has answered yet."""
+    return SimpleNamespace(records_only=nullcontext, answers=AnswerTimes(1.5, 3.5, 4096))
+
+
 class Nodes:
     """A DHT whose searches find what is nearest."""
 
     def __init__(self, count: int, silent: Sequence[int] = ()) -> None:
         chance = random.Random(count)
-        self.ids = {DHTID(chance.getrandbits(160)): f"node {number}" for number in range(count)}
-        self.blacklist = {f"node {number}" for number in silent}
+        self.ids = {DHTID(chance.getrandbits(160)): named(number) for number in range(count)}
+        self.blacklist = {named(number) for number in silent}
         self.protocol = SimpleNamespace(
             routing_table=SimpleNamespace(peer_id_to_uid=dict.fromkeys(self.ids.values()))
         )
         self.searched = list[int]()
+        self.hides = True
+        """Whether searches find no silent nodes."""
 
     async def find_nearest_nodes(
         self, queries: Sequence[DHTID], k_nearest: int, beam_size: int, *, exclude_self: bool
-    ) -> dict[DHTID, dict[DHTID, str]]:
+    ) -> dict[DHTID, dict[DHTID, PeerID]]:
         assert (k_nearest, exclude_self) == (beam_size, True)
         self.searched.append(len(queries))
         return {query: self.nearest(query, k_nearest) for query in queries}
 
-    def nearest(self, key: DHTID, count: int) -> dict[DHTID, str]:
+    def nearest(self, key: DHTID, count: int) -> dict[DHTID, PeerID]:
         order = sorted(self.ids, key=key.xor_distance)[:_NAMED]
-        heard = [node for node in order if self.ids[node] not in self.blacklist]
+        heard = [node for node in order if not (self.hides and self.ids[node] in self.blacklist)]
         return {node: self.ids[node] for node in heard[:count]}
 
 
-def found(nodes: Nodes, *, near: bool) -> dict[bytes, Sequence[Any]]:
+def found(nodes: Nodes, *, near: bool, guard: object = None) -> dict[bytes, Sequence[Any]]:
     """Search for the storage peers' places; check that the nodes nearest to each are found."""
 
     async def story() -> dict[bytes, Sequence[Any]]:
         shelf = Shelf(ME, SWARM, lambda: RULES, near=near)
-        searches = Searches(nodes, SimpleNamespace(), shelf.keys)  # type: ignore[arg-type]
+        searches = Searches(nodes, guard or made_guard(), shelf.keys)  # type: ignore[arg-type]
         await asyncio.wait({searches.begin("storage")})
         last = searches.last["storage"]
         assert last is not None
@@ -64,7 +79,7 @@ def found(nodes: Nodes, *, near: bool) -> dict[bytes, Sequence[Any]]:
     return asyncio.run(story())
 
 
-def wanted(nodes: Nodes, key: bytes) -> list[str]:
+def wanted(nodes: Nodes, key: bytes) -> list[PeerID]:
     return list(nodes.nearest(DHTID.from_bytes(news_key(key, 0)), REPLICAS).values())
 
 
@@ -89,27 +104,41 @@ def test_where_places_have_nodes_of_their_own_all_are_searched_for(
     assert nodes.searched == ([1, 16] if near else [16])
 
 
-@pytest.mark.parametrize("rests", [False, True])
-def test_silent_nodes_are_asked_again_until_a_search_may_begin(rests: bool) -> None:
-    nodes, asked = Nodes(5), list[str]()
-    failed = list[str]()
-    nodes.blacklist = SimpleNamespace(register_failure=failed.append)  # type: ignore[assignment]
+def asking(nodes: Nodes, answers: Collection[PeerID], keys: int) -> tuple[Searches, list[PeerID]]:
+    """Return searches that found all nodes near each place, and a list of whom they ask."""
+    asked = list[PeerID]()
 
-    async def call_find(node: str, keys: Sequence[DHTID]) -> None:
+    async def call_find(node: PeerID, keys: Sequence[DHTID]) -> object:
         asked.append(node)
+        return {} if node in answers else None
 
     nodes.protocol.call_find = call_find
+    nodes.blacklist = Banned()
+    shelf = Shelf(ME, SWARM, lambda: RULES)
+    searches = Searches(nodes, made_guard(), shelf.keys)  # type: ignore[arg-type]
+    whole = {key: list(nodes.ids.values()) for key in shelf.keys("storage")}
+    searches.last["storage"] = searches._found["storage"] = Search(whole, keys, 0.0, inf)
+    return searches, asked
+
+
+class Banned(set[PeerID]):
+    """The nodes that did not answer lately."""
+
+    def register_failure(self, node: PeerID) -> None:
+        self.add(node)
+
+
+@pytest.mark.parametrize("rests", [False, True])
+def test_silent_nodes_are_asked_again_until_a_search_may_begin(rests: bool) -> None:
+    nodes = Nodes(5)
 
     async def story() -> None:
-        shelf = Shelf(ME, SWARM, lambda: RULES)
-        guard = SimpleNamespace(records_only=nullcontext)
-        searches = Searches(nodes, guard, shelf.keys)  # type: ignore[arg-type]
-        whole = {key: list(nodes.ids.values()) for key in shelf.keys("storage")}
-        searches.last["storage"] = searches._found["storage"] = Search(whole, 5, 0.0, inf)
+        searches, asked = asking(nodes, answers=(), keys=5)
         searches._rests["storage"] = inf if rests else -inf
-        key = shelf.keys("storage")[0]
+        key = searches._keys("storage", 0)[0]
         assert not await searches.ask("storage", {key: 2})
-        assert (sorted(asked), sorted(failed)) == (sorted(nodes.ids.values()),) * 2
+        assert {*asked} == nodes.blacklist == {*nodes.ids.values()}
+        assert len(asked) == 5
         last = searches.last["storage"]
         assert (last is not None) == rests
         assert last is None or all(len(near) >= 3 for near in last.near.values())
@@ -117,10 +146,54 @@ def test_silent_nodes_are_asked_again_until_a_search_may_begin(rests: bool) -> N
     asyncio.run(story())
 
 
-def test_nodes_that_did_not_answer_are_left_out() -> None:
+@pytest.mark.parametrize("seconds", [1.0, 29.0, 31.0])
+def test_nodes_that_answered_lately_are_slow_not_gone(seconds: float) -> None:
+    nodes = Nodes(5)
+
+    async def story() -> None:
+        searches, _ = asking(nodes, answers=(), keys=5)
+        then = asyncio.get_running_loop().time() - seconds
+        for node in nodes.ids.values():
+            searches._guard.answers.answered(peer_of_id(node.to_bytes()), then, then)
+        before = searches.last["storage"]
+        key = searches._keys("storage", 0)[0]
+        assert not await searches.ask("storage", {key: 2})
+        assert searches.last["storage"] == (before if seconds < 30 else None)
+
+    asyncio.run(story())
+
+
+def test_nodes_that_were_silent_lately_are_asked_last() -> None:
+    nodes = Nodes(5)
+    silent, others = list(nodes.ids.values())[:3], list(nodes.ids.values())[3:]
+
+    async def story() -> None:
+        for _ in range(20):
+            searches, asked = asking(nodes, answers=others, keys=5)
+            nodes.blacklist |= {*silent}
+            key = searches._keys("storage", 0)[0]
+            assert await searches.ask("storage", {key: 2})
+            assert {*asked} == {*others}
+
+    asyncio.run(story())
+
+
+def test_nodes_that_did_not_answer_are_left_out_of_what_a_search_found() -> None:
     nodes = Nodes(9, silent=range(6))
-    assert {node for near in found(nodes, near=True).values() for node in near} == {
-        "node 6",
-        "node 7",
-        "node 8",
-    }
+    left = {node for near in found(nodes, near=True).values() for node in near}
+    assert left == {named(6), named(7), named(8)}
+
+
+def test_a_search_finds_nodes_that_are_slow_since_others_keep_fewer_records() -> None:
+    nodes = Nodes(40)
+    slow, guard = wanted(nodes, Shelf(ME, SWARM, lambda: RULES).keys("storage")[0]), made_guard()
+    nodes.blacklist = {*slow}
+    nodes.hides = False
+
+    async def answered() -> None:
+        now = asyncio.get_running_loop().time()
+        for node in slow:
+            guard.answers.answered(peer_of_id(node.to_bytes()), now - 3, now)
+
+    asyncio.run(answered())
+    assert all({*near} == {*slow} for near in found(nodes, near=True, guard=guard).values())
