@@ -1,6 +1,8 @@
-"""Churn for an hour, or as long as it is told, and a look at whether anything grows meanwhile.
+r"""Churn for an hour, or as long as it is told, and a look at whether anything grows meanwhile.
 
-    python -m tests.e2e.soak --minutes 60 [--storages 90 --computes 8 --shards 64 --pause 10]
+    python -m tests.e2e.soak --minutes 60
+    python -m tests.e2e.soak --minutes 60 --storages 90 --computes 8 --shards 64 \
+        --pause 15 --rest 90 --ease 10
 
 Peers are killed, stopped, drained and added all the while, as in test_churn.py; one storage peer
 and the bootstrap peer are left alone, so that there is somebody to grow. The exit code is 0 if all
@@ -38,12 +40,14 @@ _MOST_RESIDENT, _MOST_FILES, _MOST_TASKS = 12 << 20, 8, 8
 _MEGABYTE = 1e6
 
 
-async def churned(swarm: LocalSwarm, havoc: Havoc, growth: Growth, seconds: float) -> Writer:
+async def churned(
+    swarm: LocalSwarm, havoc: Havoc, growth: Growth, seconds: float, ease: float
+) -> Writer:
     """Let a writer work while peers are harmed, and all be looked at."""
     async with visit(Link.read(swarm.link)) as visiting:
         manifest = visiting.manifest
         wiki = Wiki(manifest.spec, manifest.layout)
-        writer = Writer(visiting, wiki, epochs_a_job=_EPOCHS_A_JOB)
+        writer = Writer(visiting, wiki, epochs_a_job=_EPOCHS_A_JOB, pause=ease)
 
         async def looking() -> None:
             while True:
@@ -86,6 +90,7 @@ def main() -> int:
     parser.add_argument("--shards", type=int, default=SHARDS)
     parser.add_argument("--pause", type=float, default=2.0, help="mean seconds between two harms")
     parser.add_argument("--rest", type=float, default=0.0, help="seconds before the first harm")
+    parser.add_argument("--ease", type=float, default=0.4, help="seconds between two epochs")
     told = parser.parse_args()
     folder = Path(tempfile.mkdtemp(prefix="giaann-soak-")) / "swarm"
     swarm = LocalSwarm(
@@ -104,7 +109,7 @@ def main() -> int:
         havoc = Havoc(swarm, told.seed, told.pause, spare=[_LEFT_ALONE])
         growth = Growth(swarm)
         try:
-            writer = asyncio.run(churned(swarm, havoc, growth, 60 * told.minutes))
+            writer = asyncio.run(churned(swarm, havoc, growth, 60 * told.minutes, told.ease))
         except BaseException:
             print("\n".join([*havoc.story[-_STORY:], f"it ends here; the logs: {folder}/logs"]))
             raise

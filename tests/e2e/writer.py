@@ -24,7 +24,8 @@ from tests.pushing import Pusher
 
 _EPOCH_PAUSE = 0.4
 """Between two epochs: with one and the same text, more are a flood of jobs, and no load of work."""
-_READ_PAUSE = 0.02
+_READS_AN_EPOCH = 20
+"""How many times shorter the pause between two reads is."""
 _AT_ONCE = 8
 _LOOK_EVERY = 0.5
 
@@ -61,8 +62,16 @@ class Figures:
 class Writer:
     """See the module."""
 
-    def __init__(self, visiting: Session, wiki: Wiki, seed: int = 0, epochs_a_job: int = 1) -> None:
+    def __init__(
+        self,
+        visiting: Session,
+        wiki: Wiki,
+        seed: int = 0,
+        epochs_a_job: int = 1,
+        pause: float = _EPOCH_PAUSE,
+    ) -> None:
         self.visiting, self.wiki = visiting, wiki
+        self._pause = pause
         self._epochs_a_job = epochs_a_job
         self.figures = Figures()
         self.epochs = 0
@@ -109,13 +118,13 @@ class Writer:
         """Write until it is told to end; the last epoch is whole."""
         while not self._over.is_set():
             await self.learn()
-            await asyncio.sleep(_EPOCH_PAUSE)
+            await asyncio.sleep(self._pause)
 
     async def _read(self) -> None:
         known = self.wiki.telling()
         while not self._over.is_set():
             await self.read(self._chance.sample(known, _AT_ONCE))
-            await asyncio.sleep(_READ_PAUSE)
+            await asyncio.sleep(self._pause / _READS_AN_EPOCH)
 
     async def _push(self, job: bytes, chunk: int, number: int) -> None:
         self._pushed[number] += 1

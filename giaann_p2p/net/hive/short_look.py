@@ -14,9 +14,7 @@ Near = Mapping[bytes, Sequence[Hashable]]
 _ENOUGH = 3
 """The number of nodes near each key that a search must still have when others did not answer."""
 _MANY = 1.5
-"""By which factor the number of known nodes must have changed for a search to be made anew."""
-
-
+"""By which factor the number of known nodes must have grown for a search to be made anew."""
 _LONGER = 4.0
 """How many times longer than usual short looks rely on a search at most, after several that found
 the same nodes. More: less work at rest; less: nodes that came nearer to a key are asked sooner."""
@@ -27,7 +25,7 @@ class Search(NamedTuple):
 
     near: Near
     nodes: int
-    """The number of nodes known at the search."""
+    """The number of nodes known at the search, or at one before it if it was greater."""
     ended: float
     """The time at which the search ended."""
     lasts: float
@@ -36,18 +34,22 @@ class Search(NamedTuple):
     def holds(self, nodes: int, now: float) -> bool:
         """Return whether short looks may still rely on this search; `nodes` are known now.
 
-        If many nodes came or went, some may be nearer to a key by now. A few make no difference:
-        most of those near a key are still the same. On a machine out of breath some come and go all
-        the time, and searches would only add to its load.
+        If many nodes came, some may be nearer to a key by now. A few make no difference: most of
+        those near a key are still the same. Nor do nodes that went, unless they are near ones (see
+        `without`). On a machine out of breath many come and go all the time, because they answer
+        late, and searches would only add to its load.
         """
-        is_new = now < self.ended + self.lasts
-        return is_new and self.nodes / _MANY < nodes < self.nodes * _MANY
+        return now < self.ended + self.lasts and nodes < self.nodes * _MANY
 
     def after(self, last: "Search | None") -> "Search":
         """Return this search; if it found the same as the `last` one, it lasts twice as long."""
-        if last is None or last.near != self.near:
+        if last is None:
             return self
-        return self._replace(lasts=min(_LONGER * self.lasts, 2 * last.lasts))
+        longer = min(_LONGER * self.lasts, 2 * last.lasts)
+        return self._replace(
+            nodes=max(self.nodes, last.nodes),
+            lasts=longer if last.near == self.near else self.lasts,
+        )
 
     def without(self, silent: Collection[Hashable]) -> "Search | None":
         """Return the search without nodes that did not answer; None if too few are left.
