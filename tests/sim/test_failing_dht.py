@@ -13,7 +13,7 @@ from giaann_p2p.swarm.wire.identity import Peer
 from giaann_p2p.swarm.wire.messages import Fetched, Offered, Part, decode
 
 PEERS, CHUNKS = 40, 20
-SETTLED, FAILING, AFTER = 120.0, 60.0, 60.0
+SETTLED, FAILING, AFTER = 150.0, 60.0, 60.0
 LOST = 0.9
 """The part of all records that is lost while the DHT fails."""
 

@@ -58,8 +58,9 @@ _WITHIN = 4.0
 """The seconds that one `post` or `look` may take."""
 _CONNECT_WITHIN = 3.0
 """The seconds that dialling a seed may take."""
-_BEGIN_WITHIN = _JOIN_WITHIN = 6.0
-"""The seconds that creating the DHT node, and one attempt to join, may take."""
+_BEGIN_WITHIN, _JOIN_WITHIN = 6.0, 12.0
+"""The seconds that creating the DHT node, and one attempt to join, may take: such an attempt dials
+seeds, calls them, and searches for nodes near this one."""
 _LEFT_OUT = 5.0
 """The seconds for which a node that did not answer is asked last, and is not asked by searches;
 doubled after each further failure."""
@@ -287,7 +288,7 @@ class HiveBoard:
     def _retry(self) -> None:
         """Let the seeds be retried now, unless other nodes have answered lately."""
         now = asyncio.get_running_loop().time()
-        is_answered = self._guard is not None and now < self._guard.answers.last + _ANSWERED_FOR
+        is_answered = self._guard is not None and now < self._guard.answered + _ANSWERED_FOR
         if not (is_answered and self.nodes and now < self._reached + _REACHED_FOR):
             self._alone.set()
 

@@ -82,13 +82,16 @@ class Guard:
 
         `dial` connects to a node by its addresses, and raises OSError if that fails. `heard` is
         called for each node that sends a valid request. `mine` returns this node's own addresses;
-        `ways` keeps those of other nodes, and `answers` when they answered.
+        `ways` keeps those of other nodes, and `answers` how long they take to answer.
         """
         self.peer_id: PeerID = p2p.peer_id
         self.findings: set[Finding] = set()
         """The searches that are in progress."""
+        self.answered = -inf
+        """When a node last answered a call of this one, by the loop's clock."""
         self.answers = answers
-        """When nodes answered calls of this one, by the loop's clock."""
+        """How long nodes take to answer what this one wants to know. Other answers do not count, or
+        nodes could answer these alone, and still be asked again."""
         self._p2p = p2p
         self._swarm_id = swarm_id
         self._shelf = shelf
@@ -158,15 +161,23 @@ class Guard:
         request.auth.nonce = self._ways.packed(self._me, self._mine())
         if _wants_no_nodes.get():
             request.auth.service_public_key = _RECORDS_ONLY
-        began = asyncio.get_running_loop().time()
-        async with asyncio.timeout(self.answers.timeout):
-            found = await self._call(self._asked(peer, peer_id, name, request, answer))
+        clock, timeout = asyncio.get_running_loop().time, self.answers.timeout
+        began, is_find = clock(), answer is dht_pb2.FindResponse
+        try:
+            async with asyncio.timeout(timeout):
+                found = await self._call(self._asked(peer, peer_id, name, request, answer))
+        except TimeoutError:
+            if is_find:
+                self.answers.silent(peer, timeout)
+            raise
+        took = clock() - began
         self._check_node(peer, found.peer.node_id)
         self._check_member(peer, found.auth.service_access_token.signature)
         self._ways.learn(peer, found.auth.nonce)
-        if answer is dht_pb2.FindResponse:
+        if is_find:
             self._harvest(peer_id, request, found)
-        self.answers.answered(peer, began, asyncio.get_running_loop().time())
+            self.answers.answered(peer, took, clock())
+        self.answered = clock()
         return found
 
     def _name(self, method: str) -> str:

@@ -106,7 +106,7 @@ class Life:
 
     def kill(self, why: str) -> None:
         """Kill p2pd, so that it is restarted; `why` becomes the reason of its end."""
-        self._why = why
+        self._why = self._why or why
         self.daemon.kill()
 
     async def close(self, why: str) -> None:

@@ -41,9 +41,6 @@ _SEARCH_EVERY = 60.0
 _REST, _LONGEST_REST = 4.0, 30.0
 """How many times longer than a search took, and the most seconds, for which no other one begins
 because nodes are silent, or came or went."""
-_SLOW_FOR = 30.0
-"""Seconds after its last answer for which a silent node counts as slow. Each post calls it, so an
-overloaded node answers at least once in that time."""
 
 
 class Searches:
@@ -123,9 +120,11 @@ class Searches:
                 answers = await asyncio.gather(*calls)
             silent = set[Any]()
             for (peer_id, keys), said in zip(asked.items(), answers, strict=True):
-                if said is None:  # then others are asked first for a while
+                if said is None:  # then others are asked first for a while, if they are enough
                     self._node.blacklist.register_failure(peer_id)
                     silent.add(peer_id)
+                else:
+                    self._node.blacklist.register_success(peer_id)
                 for key in keys:
                     near[key].remove(peer_id)
                     left[key] -= said is not None
@@ -198,15 +197,14 @@ class Searches:
             self.begin(role)
 
     def _is_gone(self, node: PeerID) -> bool:
-        """Return whether a node was silent, and has not answered for so long that it is not slow.
+        """Return whether a node did not answer, and is not only slow.
 
         Slow nodes are asked again: others that are further from the keys keep fewer records.
         """
-        since = asyncio.get_running_loop().time() - _SLOW_FOR
-        answers = self._guard.answers
-        return node in self._node.blacklist and not answers.has_answered(
-            peer_of_id(node.to_bytes()), since
-        )
+        if node not in self._node.blacklist:
+            return False
+        now = asyncio.get_running_loop().time()
+        return not self._guard.answers.is_slow(peer_of_id(node.to_bytes()), now)
 
     def _without(self, role: Role, last: Search, gone: Collection[Any]) -> Search | None:
         """Return the last search without nodes that are gone; None if a new one is to begin."""

@@ -6,13 +6,13 @@ for all keys that it may have. Chance spreads the load, and no liar is asked eve
 """
 
 import random
-from collections.abc import Collection, Container, Hashable, Mapping, Sequence
+from collections.abc import Collection, Container, Hashable, Mapping, Sequence, Sized
 from typing import NamedTuple
 
 Near = Mapping[bytes, Sequence[Hashable]]
 """The nodes near each key, nearest first."""
 _ENOUGH = 3
-"""The number of nodes near each key that a search must still have when others did not answer."""
+"""The number of nodes near each key that looks rely on at least when others did not answer."""
 _MANY = 1.5
 """By which factor the number of known nodes must have grown for a search to be made anew."""
 _LONGER = 4.0
@@ -52,12 +52,9 @@ class Search(NamedTuple):
         )
 
     def without(self, silent: Collection[Hashable]) -> "Search | None":
-        """Return the search without nodes that did not answer; None if too few are left.
-
-        If looks went on to rely on one or two nodes, these could hide what they liked.
-        """
+        """Return the search without nodes that did not answer; None if too few are left."""
         near = {key: [one for one in some if one not in silent] for key, some in self.near.items()}
-        if any(len(near[key]) < min(_ENOUGH, len(some)) for key, some in self.near.items()):
+        if not all(_are_enough(near[key], some) for key, some in self.near.items()):
             return None
         return self._replace(near=near)
 
@@ -71,11 +68,13 @@ def spread(
     """Choose nodes so that each key is asked for at some nodes near it, or all if it has fewer.
 
     `each` says at how many. No node is asked for more than `most_keys` keys. Nodes that were
-    `silent` lately are chosen last.
+    `silent` lately are chosen last, if there are enough others.
     """
     nodes = list({node: None for some in near.values() for node in some})
     random.shuffle(nodes)
-    nodes.sort(key=lambda node: node in silent)
+    others = [{*some}.difference(one for one in some if one in silent) for some in near.values()]
+    if all(map(_are_enough, others, near.values())):
+        nodes.sort(key=lambda node: node in silent)
     left = dict(each)
     chosen: dict[Hashable, list[bytes]] = {}
     for node in nodes:
@@ -85,3 +84,11 @@ def spread(
         if keys:
             chosen[node] = keys
     return chosen
+
+
+def _are_enough(left: Sized, near: Sized) -> bool:
+    """Return whether looks may rely on these that are left of the nodes near a key.
+
+    One or two nodes could hide what they liked.
+    """
+    return len(left) >= min(_ENOUGH, len(near))

@@ -103,7 +103,7 @@ class Claims:
         self.known_for = np.zeros(rows)
         """Per row: seconds for which the peer has sent records."""
         self.live = np.zeros(rows, np.bool_)
-        """Per row: whether the record has not expired and the peer has not left."""
+        """Per row: whether the peer has neither been given up nor left."""
         self.holds = np.zeros(rows, np.bool_)
         """Per row: whether the record is of a storage peer that has not left."""
         self.ready = SetColumn(rows, shards)
@@ -143,6 +143,7 @@ class Claims:
     def clear(self, row: int) -> None:
         """Free a row, so that another record can take it."""
         self.expires[row] = np.inf
+        self.given_up[row] = -np.inf
         self.live[row] = self.holds[row] = False
         self.claim(row, _NONE, _NONE, _NONE)
 

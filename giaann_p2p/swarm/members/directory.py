@@ -8,7 +8,7 @@ The directory is built from the peers' own signed records.
    `forget` seconds more, because it held shards and may come back with them. `forget` exceeds the
    time for which an old record can be replayed, so a replay is never mistaken for a new record.
 2. Memory is bounded by `most` records, each of up to 4 KiB plus 3 bytes per shard of the swarm. If
-   all are live, new peers are turned away until one expires, so no number of strangers pushes out a
+   all are live, new peers are turned away until one is gone, so no number of strangers pushes out a
    live peer. Otherwise the directory evicts a peer that is not live: first those that hold nothing,
    then those that sent records for the shortest time. So a flood of strangers is evicted first.
 3. A peer that fails to answer is in backoff for a while. An answer ends the backoff, and so does a
@@ -232,10 +232,11 @@ class Directory:
         return self._announcements(self._claims.live)
 
     def overdue(self, role: Role, due: float, now: float) -> list[Peer]:
-        """Return the live peers of a role whose next sign of life was due by the time `due`."""
+        """Return the live peers with a valid record whose next sign of life was due by `due`."""
         self._advance(now)
-        said = [entry.announcement for entry in self._live() if entry.next_due <= due]
-        return [one.peer for one in said if one.role == role]
+        valid = np.flatnonzero(self._claims.live & (self._claims.expires > now)).tolist()
+        late = [self._entries[row] for row in valid if self._entries[row].next_due <= due]
+        return [one.announcement.peer for one in late if one.announcement.role == role]
 
     def gone(self, now: float) -> list[Announcement]:
         """Return the last announcements of storage peers that vanished without leaving properly."""

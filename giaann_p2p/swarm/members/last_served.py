@@ -1,10 +1,10 @@
 """When storage peers last served anything, as remembered by compute peers.
 
-If all storage peers of a swarm are gone, their records expire within half a minute, and no peer is
-left that remembers lost shards (see `KnownSets`). The swarm would then look like one that has just
-started. So each compute peer remembers, for as long as it runs, when a storage peer last served a
-shard. While none does, the peer's record states that time in `Announcement.missing`, without naming
-shards. `losses` uses it.
+If all storage peers of a swarm are gone, their records expire within half a minute, or minutes if
+they were many, and no peer is left that remembers lost shards (see `KnownSets`). The swarm would
+then look like one that has just started. So each compute peer remembers, for as long as it runs,
+when a storage peer last served a shard. While none does, the peer's record states that time in
+`Announcement.missing`, without naming shards. `losses` uses it.
 """
 
 from giaann_p2p.swarm.members.directory import Directory

@@ -46,7 +46,7 @@ def test_seeds_are_not_retried_at_once_while_nodes_answer(
         await settled(*boards)
         assert one._guard is not None
         one._alone.clear()
-        one._guard.answers.last, one._reached = now() - answered, now() - reached
+        one._guard.answered, one._reached = now() - answered, now() - reached
         one._retry()
         assert one._alone.is_set() == is_alone
         await all_closed(*boards)
@@ -62,12 +62,12 @@ def test_what_comes_through_and_each_answer_is_noted(posts: bool) -> None:
         await settled(*boards)
         one = boards[0]
         assert one._guard is not None
-        one._guard.answers.last = one._reached = -inf
+        one._guard.answered = one._reached = -inf
         if posts:
             await one.post("storage", record(place.hosts[0].identity, CLOCK()), 300)
         else:
             await one.look("storage")
-        assert -inf not in (one._guard.answers.last, one._reached)
+        assert -inf not in (one._guard.answered, one._reached)
         one._retry()
         assert not one._alone.is_set()
         await all_closed(*boards)

@@ -12,8 +12,8 @@ from hivemind.dht.routing import DHTID
 from hivemind.p2p import PeerID
 
 from giaann_p2p.net.errors import Unreachable
+from giaann_p2p.net.hive import answer_times, guard, looks
 from giaann_p2p.net.hive import board as module
-from giaann_p2p.net.hive import guard, looks, searches
 from giaann_p2p.net.hive.board import HiveBoard
 from giaann_p2p.net.hive.guard import Guard
 from giaann_p2p.net.hive.peer_id import libp2p_id
@@ -146,7 +146,7 @@ def test_after_a_search_a_look_asks_two_nodes_and_others_for_those_that_do_not_a
             return await nearest(keys, *beam)
 
         monkeypatch.setattr(one._searches, "nearest", counted)
-        monkeypatch.setattr(searches, "_SLOW_FOR", 0.0)
+        monkeypatch.setattr(answer_times, "_SLOW_FOR", -inf)
         deaf.add(asked[0])
         while not deaf & {*asked[2:]}:  # chance decides which two are asked
             assert flat(await one.look("storage")) == [mine]

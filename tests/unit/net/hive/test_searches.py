@@ -127,6 +127,9 @@ class Banned(set[PeerID]):
     def register_failure(self, node: PeerID) -> None:
         self.add(node)
 
+    def register_success(self, node: PeerID) -> None:
+        self.discard(node)
+
 
 @pytest.mark.parametrize("rests", [False, True])
 def test_silent_nodes_are_asked_again_until_a_search_may_begin(rests: bool) -> None:
@@ -146,7 +149,7 @@ def test_silent_nodes_are_asked_again_until_a_search_may_begin(rests: bool) -> N
     asyncio.run(story())
 
 
-@pytest.mark.parametrize("seconds", [1.0, 29.0, 31.0])
+@pytest.mark.parametrize("seconds", [1.0, 30.0, 61.0])
 def test_nodes_that_answered_lately_are_slow_not_gone(seconds: float) -> None:
     nodes = Nodes(5)
 
@@ -154,26 +157,43 @@ def test_nodes_that_answered_lately_are_slow_not_gone(seconds: float) -> None:
         searches, _ = asking(nodes, answers=(), keys=5)
         then = asyncio.get_running_loop().time() - seconds
         for node in nodes.ids.values():
-            searches._guard.answers.answered(peer_of_id(node.to_bytes()), then, then)
+            searches._guard.answers.answered(peer_of_id(node.to_bytes()), 0.1, then)
         before = searches.last["storage"]
         key = searches._keys("storage", 0)[0]
         assert not await searches.ask("storage", {key: 2})
-        assert searches.last["storage"] == (before if seconds < 30 else None)
+        assert searches.last["storage"] == (before if seconds < 60 else None)
 
     asyncio.run(story())
 
 
-def test_nodes_that_were_silent_lately_are_asked_last() -> None:
+@pytest.mark.parametrize("silent", [2, 3])
+def test_nodes_that_were_silent_lately_are_asked_last_if_there_are_enough_others(
+    silent: int,
+) -> None:
     nodes = Nodes(5)
-    silent, others = list(nodes.ids.values())[:3], list(nodes.ids.values())[3:]
+    others = list(nodes.ids.values())[silent:]
 
     async def story() -> None:
-        for _ in range(20):
+        everybody = set[PeerID]()
+        for _ in range(100):
             searches, asked = asking(nodes, answers=others, keys=5)
-            nodes.blacklist |= {*silent}
+            nodes.blacklist |= {*nodes.ids.values()}.difference(others)
             key = searches._keys("storage", 0)[0]
             assert await searches.ask("storage", {key: 2})
-            assert {*asked} == {*others}
+            everybody.update(asked)
+        assert everybody == ({*others} if silent == 2 else {*nodes.ids.values()})
+
+    asyncio.run(story())
+
+
+def test_a_node_that_answers_again_is_not_asked_last_any_more() -> None:
+    nodes = Nodes(1)
+
+    async def story() -> None:
+        searches, _ = asking(nodes, answers=list(nodes.ids.values()), keys=1)
+        nodes.blacklist |= {*nodes.ids.values()}
+        assert await searches.ask("storage", {searches._keys("storage", 0)[0]: 1})
+        assert not nodes.blacklist
 
     asyncio.run(story())
 
@@ -193,7 +213,7 @@ def test_a_search_finds_nodes_that_are_slow_since_others_keep_fewer_records() ->
     async def answered() -> None:
         now = asyncio.get_running_loop().time()
         for node in slow:
-            guard.answers.answered(peer_of_id(node.to_bytes()), now - 3, now)
+            guard.answers.answered(peer_of_id(node.to_bytes()), 3.0, now)
 
     asyncio.run(answered())
     assert all({*near} == {*slow} for near in found(nodes, near=True, guard=guard).values())

@@ -1,7 +1,5 @@
 """Storage peers that seem to vanish all at once are given up a part at a time."""
 
-import numpy as np
-
 from giaann_p2p.swarm.members.directory import Directory
 from giaann_p2p.swarm.wire.identity import Identity, Peer
 from giaann_p2p.swarm.wire.record import LIFETIME, Role
@@ -9,7 +7,7 @@ from tests.unit.swarm.helpers_pulses import beat
 from tests.unit.swarm.members.helpers_directory import NOW, living, made, record, shards
 
 MANY = 96
-SOME = 8
+SOME, LONG = 8, 120.0
 MANY_WHO = [Identity.from_seed(n.to_bytes(32, "little")) for n in range(1, MANY + 1)]
 
 
@@ -18,7 +16,8 @@ def filled(peers: int, role: Role = "storage") -> Directory:
     directory = made()
     for n, who in enumerate(MANY_WHO[:peers]):
         held = {} if role == "compute" else {"ready": shards(n % 16)}
-        directory.merge(record(who, role=role, **held), NOW + n / MANY)
+        for then in (NOW - LONG, NOW):
+            directory.merge(record(who, role=role, now=then, **held), then + n / MANY)
     return directory
 
 
@@ -38,9 +37,9 @@ def test_who_has_been_silent_longest_is_given_up_first() -> None:
 
 
 def test_those_that_come_one_by_one_count_together() -> None:
-    directory = filled(MANY)
-    for moment in np.arange(NOW + LIFETIME - 1, NOW + 2 * LIFETIME - 1, 0.25).tolist():
-        assert len(live(directory, moment)) >= MANY - MANY // 4
+    directory, end = filled(MANY), NOW + LIFETIME
+    left = [len(live(directory, end + second / 4)) for second in range(4 * LIFETIME)]
+    assert min(left) == left[-1] == MANY - MANY // 4
 
 
 def test_a_few_are_given_up_at_once_in_a_swarm_of_any_size() -> None:
@@ -51,7 +50,8 @@ def test_a_few_are_given_up_at_once_in_a_swarm_of_any_size() -> None:
 def test_compute_peers_are_given_up_at_once_and_do_not_count() -> None:
     directory = filled(MANY, "compute")
     for who in MANY_WHO[:SOME]:
-        directory.merge(record(who, ready=shards(1)), NOW)
+        for then in (NOW - LONG, NOW):
+            directory.merge(record(who, now=then, ready=shards(1)), then)
     assert live(directory, NOW + LIFETIME + 1) == set()
 
 
@@ -64,13 +64,36 @@ def test_peers_that_left_are_gone_at_once_and_do_not_count() -> None:
 
 
 def test_who_was_kept_and_shows_life_never_was_away() -> None:
-    directory, later = made(), NOW + LIFETIME + 2
+    directory, later = filled(MANY), NOW + LIFETIME + 2
     records = [living(who, ready=shards(1)) for who in MANY_WHO]
     for data in records:
-        directory.merge(data, NOW)
+        directory.merge(data, NOW + 1)
     version = directory.version(later)
     assert len(live(directory, later)) == 72
     for who, data in zip(MANY_WHO[24:], records[24:], strict=True):
         assert directory.merge(beat(data, who, 3), later)
     assert directory.version(later) == version
     assert len(live(directory, later + LIFETIME - 1)) == 72
+
+
+def test_newcomers_are_given_up_at_once_and_make_nobody_wait() -> None:
+    directory, honest = filled(SOME), MANY_WHO[:SOME]
+    for who in MANY_WHO[SOME:]:
+        for then in (NOW - LONG + 50, NOW + 20):
+            directory.merge(record(who, now=then, lifetime=1, ready=shards(1)), then)
+    assert live(directory, NOW + 22) == {who.peer for who in honest}
+    assert live(directory, NOW + LIFETIME + 1) == set()
+
+
+def test_those_that_come_back_still_count_as_given_up() -> None:
+    directory, again = filled(MANY), NOW + LIFETIME + 1
+    assert len(live(directory, again)) == MANY - MANY // 4
+    for who in MANY_WHO[: MANY // 4]:
+        directory.merge(record(who, now=again, ready=shards(1)), again)
+    assert len(live(directory, again + 5)) == MANY
+
+
+def test_those_whose_records_have_expired_are_not_asked_for() -> None:
+    directory = filled(MANY)
+    assert len(directory.overdue("storage", NOW + 1000, NOW + LIFETIME - 1)) == MANY
+    assert directory.overdue("storage", NOW + 1000, NOW + LIFETIME + 1) == []
