@@ -45,6 +45,7 @@ def peer_of_id(number: bytes) -> Peer:
     return peer
 
 
+@lru_cache(maxsize=1 << 12)  # each join looks at all addresses that may be seeds
 def peer_of_address(address: str) -> Peer:
     """Return the peer that an address leads to; raise UsageError if the address is invalid."""
     if why := fault_of(address):

@@ -53,7 +53,7 @@ def test_a_search_lasts_longer_the_more_often_it_found_the_same() -> None:
     search = Search(same, 40, 0.0, 60.0).after(None)
     lasted = [search.lasts]
     for number, near in enumerate([same, same, same, other, same]):
-        search = Search(near, 40, 100.0 * number, 60.0).after(search)
-        assert search.ended == 100.0 * number
+        search = Search(near, 40 - number, 100.0 * number, 60.0).after(search)
+        assert (search.ended, search.nodes) == (100.0 * number, 40)
         lasted.append(search.lasts)
     assert lasted == [60.0, 120.0, 240.0, 240.0, 60.0, 60.0]
