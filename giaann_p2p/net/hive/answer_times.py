@@ -27,7 +27,7 @@ class _Node(NamedTuple):
     answered: float
     """When it last did."""
     took: float
-    """The seconds that its last call took, with or without an answer."""
+    """The seconds that its last calls took, since and with the one that it answered last."""
     silences: int
     """The number of calls since its last answer that it did not answer."""
 
@@ -58,9 +58,10 @@ class AnswerTimes:
         self._note(peer, _Node(now, took, 0))
 
     def silent(self, peer: Peer, took: float) -> None:
-        """Note that a node has not answered within the timeout.
+        """Note that a node gave no valid answer; the call took some seconds.
 
-        Its answer would have taken longer, so the timeout grows if most nodes are too slow for it.
+        After a timeout the answer would have taken longer, so the timeout grows if most nodes are
+        too slow for it.
         """
         node = self._nodes.get(peer)
         if node is not None:

@@ -161,22 +161,22 @@ class Guard:
         request.auth.nonce = self._ways.packed(self._me, self._mine())
         if _wants_no_nodes.get():
             request.auth.service_public_key = _RECORDS_ONLY
-        clock, timeout = asyncio.get_running_loop().time, self.answers.timeout
-        began, is_find = clock(), answer is dht_pb2.FindResponse
+        clock, is_find = asyncio.get_running_loop().time, answer is dht_pb2.FindResponse
+        began = clock()
         try:
-            async with asyncio.timeout(timeout):
+            async with asyncio.timeout(self.answers.timeout):
                 found = await self._call(self._asked(peer, peer_id, name, request, answer))
-        except TimeoutError:
+            took = clock() - began
+            self._check_node(peer, found.peer.node_id)
+            self._check_member(peer, found.auth.service_access_token.signature)
+            self._ways.learn(peer, found.auth.nonce)
             if is_find:
-                self.answers.silent(peer, timeout)
+                self._harvest(peer_id, request, found)
+                self.answers.answered(peer, took, clock())
+        except Exception:
+            if is_find:
+                self.answers.silent(peer, clock() - began)
             raise
-        took = clock() - began
-        self._check_node(peer, found.peer.node_id)
-        self._check_member(peer, found.auth.service_access_token.signature)
-        self._ways.learn(peer, found.auth.nonce)
-        if is_find:
-            self._harvest(peer_id, request, found)
-            self.answers.answered(peer, took, clock())
         self.answered = clock()
         return found
 

@@ -4,10 +4,12 @@ import asyncio
 from math import inf
 
 import pytest
+from hivemind.dht.routing import DHTID
 from hivemind.p2p import PeerID
 from hivemind.p2p.p2p_daemon_bindings.utils import P2PHandlerError
 
 from giaann_p2p.net.hive import guard
+from giaann_p2p.net.hive.answer_times import AnswerTimes
 from giaann_p2p.net.hive.board import HiveBoard
 from giaann_p2p.net.hive.peer_id import libp2p_id
 from tests.unit.net.hive.helpers import Place, hosts, until
@@ -70,6 +72,36 @@ def test_what_comes_through_and_each_answer_is_noted(posts: bool) -> None:
         assert -inf not in (one._guard.answered, one._reached)
         one._retry()
         assert not one._alone.is_set()
+        await all_closed(*boards)
+
+    hosts(story)
+
+
+def test_what_a_node_answers_to_looks_is_noted_but_nothing_else() -> None:
+    async def story(place: Place) -> None:
+        boards = [await board(place) for _ in range(2)]
+        await until(lambda: all(one.nodes for one in boards))
+        await settled(*boards)
+        one, now = boards[0], asyncio.get_running_loop().time
+        other, keys = PeerID(libp2p_id(place.hosts[1].me)), [DHTID.from_bytes(bytes(20))]
+        assert one._guard is not None
+        answers = one._guard.answers = AnswerTimes(60.0, 60.0, 1)
+
+        async def fails(*_: object) -> None:
+            raise P2PHandlerError("gone")
+
+        assert await one._node.protocol.call_ping(other) is not None
+        assert not answers.is_slow(place.hosts[1].me, now())
+        assert await one._node.protocol.call_find(other, keys) is not None
+        assert answers.is_slow(place.hosts[1].me, now())
+        call, one._guard._p2p.call_protobuf_handler = one._guard._p2p.call_protobuf_handler, fails
+        for _ in range(10):
+            assert await one._node.protocol.call_ping(other) is None
+        assert answers.is_slow(place.hosts[1].me, now())
+        for _ in range(5):
+            assert await one._node.protocol.call_find(other, keys) is None
+        assert not answers.is_slow(place.hosts[1].me, now())
+        one._guard._p2p.call_protobuf_handler = call
         await all_closed(*boards)
 
     hosts(story)
