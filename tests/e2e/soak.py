@@ -76,8 +76,8 @@ def line_of(one: Grown) -> str:
     )
 
 
-def has_grown(one: Grown, peers: int) -> bool:
-    """Tell whether that is more than what is stored, streams to the other peers, and chance."""
+def has_grown(one: Grown, peers: int = 0) -> bool:
+    """Tell whether that is more than what is stored, streams to other peers, and chance explain."""
     most_files, most_tasks = _MOST_FILES + peers, _MOST_TASKS + _TASKS_A_STREAM * peers
     return one.resident > _MOST_RESIDENT or one.files > most_files or one.tasks > most_tasks
 

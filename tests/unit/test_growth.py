@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from tests.e2e.growth import Sample, compared
+from tests.e2e.growth import Grown, Sample, compared
 from tests.e2e.soak import has_grown
 
 MEGABYTE = 1 << 20
@@ -37,3 +37,11 @@ def test_what_a_process_needs_at_first_is_no_growth() -> None:
     begins = [Sample(at, (50 + at // 2) * MEGABYTE, 9, 9) for at in range(0, 120, 5)]
     goes_on = [Sample(at, 110 * MEGABYTE, 9, 9) for at in range(120, 600, 5)]
     assert not has_grown(compared("p", begins + goes_on))
+
+
+def test_streams_to_other_peers_are_no_leak_but_more_is() -> None:
+    one = Grown("p", 500.0, 0, 48, 144)
+    assert has_grown(one)
+    assert not has_grown(one, 48)
+    assert has_grown(one._replace(files=57), 48)
+    assert has_grown(one._replace(tasks=153), 48)
