@@ -1,5 +1,6 @@
 """What many tests share: the reference's texts, learned once, and hypothesis's settings."""
 
+import logging
 import os
 import signal
 from collections.abc import Iterator
@@ -49,6 +50,17 @@ pytest_configure = deadline.configure
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begin with what is slow: begun last, it would keep one core while the others idle."""
     items.sort(key=lambda item: item.get_closest_marker("slow") is None)
+
+
+@pytest.fixture(autouse=True)
+def _logs_as_before() -> Iterator[None]:
+    """Undo what a program of the test did to the log of its process, which later tests read."""
+    loggers = [logging.getLogger(name) for name in ("giaann", "giaann_p2p")]
+    before = [(one.handlers[:], one.level, one.propagate) for one in loggers]
+    yield
+    for one, (handlers, level, propagate) in zip(loggers, before, strict=True):
+        one.handlers[:], one.propagate = handlers, propagate
+        one.setLevel(level)
 
 
 DEVICES = ["cpu", "cuda"] if torch.cuda.is_available() else ["cpu"]

@@ -40,7 +40,7 @@ _SEARCH_EVERY = 60.0
 """The seconds for which short looks rely on a search at first (see `Search.after`)."""
 _REST, _LONGEST_REST = 4.0, 30.0
 """How many times longer than a search took, and the most seconds, for which no other one begins
-because nodes are silent, or came or went."""
+because nodes are silent, or came."""
 
 
 class Searches:

@@ -30,7 +30,7 @@ def test_no_node_is_asked_for_too_many_keys() -> None:
     assert [len(keys) for keys in spread(near, dict.fromkeys(near, 2), 16).values()] == [16, 16]
 
 
-def test_a_search_holds_for_a_while_and_until_many_nodes_came_or_went() -> None:
+def test_a_search_holds_for_a_while_and_until_many_nodes_came() -> None:
     search = Search({KEYS[0]: [1, 2, 3], KEYS[1]: [4]}, 40, 0.0, 60.0)
     assert [search.holds(40, now) for now in (0.0, 59.9, 60.0)] == [True, True, False]
     held = [nodes for nodes in range(100) if search.holds(nodes, 0.0)]
