@@ -360,8 +360,8 @@ class Columns:
     def _row_at(
         self, neuron: Neuron, number: int, shard: Shard, row: int, pending: Pending, piece: int
     ) -> Row | None:
-        version = number, piece, self.renamed
-        made = shard.made.get(version)
+        renamed = self.renamed
+        made = shard.made.get(number, piece, renamed)
         if made is not None:
             return made
         count, parts = _count(shard, row, pending, piece), _parts(shard, row, pending, piece)
@@ -372,7 +372,7 @@ class Columns:
             return None
         name = self._name(neuron)
         made = row_of(neuron, number, name, count, part, self.neurons, self.places)
-        shard.made[version] = made
+        shard.made.add(number, piece, renamed, made)
         return made
 
     def _name(self, neuron: Neuron) -> Name:

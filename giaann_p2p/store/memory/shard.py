@@ -9,15 +9,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Any, NamedTuple, TypeVar
-from weakref import WeakValueDictionary
 
 import numpy as np
 import numpy.typing as npt
 
 from giaann_p2p.model.delta import first_of_runs
 from giaann_p2p.model.hash_table import Numbers
-from giaann_p2p.model.rows import Row
 from giaann_p2p.model.sequence import Ints
+from giaann_p2p.store.memory.made import MadeRows
 from giaann_p2p.store.memory.strengths import Strengths, narrowed
 
 Keys = npt.NDArray[np.uint64]
@@ -79,13 +78,9 @@ class Shard:
     """The number of the first piece that is not merged into this shard."""
 
     @cached_property
-    def made(self) -> "WeakValueDictionary[tuple[int, int, int], Row]":
-        """Rows that a reader still uses, by neuron, last piece, and count of renamings.
-
-        A reader that asks for such a row again gets the same object. That is much faster than to
-        assemble a long row, and shows the reader at once that the row has not changed.
-        """
-        return WeakValueDictionary()
+    def made(self) -> MadeRows:
+        """The shard's rows that a reader still uses."""
+        return MadeRows()
 
     @property
     def rows(self) -> int:

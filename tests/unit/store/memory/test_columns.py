@@ -5,6 +5,7 @@ import random
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from weakref import ref
 
 import numpy as np
 import pytest
@@ -179,13 +180,11 @@ def test_a_row_that_someone_has_is_made_again_only_if_it_changed(columns: Column
 
 def test_rows_that_nobody_has_are_not_kept(columns: Columns) -> None:
     columns.add(next(deltas()), ALL)
-    neuron = Neuron(word_id("bee"), PRIME)
-    shard = columns.merge(columns.layout.shard_of(*neuron))
-    row = columns.row(neuron)
-    assert shard is not None
-    assert len(shard.made) == 1
+    row = columns.row(Neuron(word_id("bee"), PRIME))
+    assert row is not None
+    kept = ref(row)
     del row
-    assert not shard.made
+    assert kept() is None
 
 
 def test_a_row_that_someone_has_gets_the_new_text_of_its_word(columns: Columns) -> None:
