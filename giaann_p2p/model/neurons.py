@@ -9,10 +9,13 @@ a slot first, then the neuron, and then its words.
 """
 
 import secrets
+from typing import NamedTuple
 
 import numpy as np
 
 from giaann_p2p.model.hash_table import FREE, Bools, HashTable, Numbers, first_place, step
+from giaann_p2p.model.ids import PRIME
+from giaann_p2p.model.ranks import ranked
 from giaann_p2p.model.sequence import Ids, Ints
 
 _HALF = 32
@@ -21,6 +24,17 @@ _FEW = 32
 """Up to this many neurons are faster to look up one by one."""
 _SPARE = 16
 """Growing arrays grow by this part of their length, so that little of them is unused."""
+
+
+class Worded(NamedTuple):
+    """Some neurons, as indices of words."""
+
+    words: Ids
+    """The ids of the neurons' words, ascending; PRIME is always the first."""
+    concept: Ints
+    """The index of each neuron's concept."""
+    feature: Ints
+    """The index of each neuron's feature."""
 
 
 class _Words:
@@ -131,6 +145,19 @@ class Neurons:
         pair = self._pairs.take(number, mode="clip")
         ids = self._words.ids.take(pair.view("<u4"))
         return ids[1::2], ids[::2]
+
+    def worded(self, number: Numbers | Ints) -> Worded:
+        """Return neurons as indices of their words."""
+        halves = self._pairs.take(number, mode="clip").view("<u4")
+        used, index = ranked(halves, self._words.count)
+        ids = self._words.ids[used]
+        if PRIME not in ids:
+            ids = np.append(ids, np.uint64(PRIME))
+        order = ids.argsort()
+        place = np.empty(len(ids), np.int64)
+        place[order] = np.arange(len(ids))
+        index = place[index]
+        return Worded(ids[order], index[1::2], index[::2])
 
     def of_concept(self, concept: int) -> Ints:
         """Return the numbers of a concept's neurons, in ascending order."""

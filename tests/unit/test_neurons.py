@@ -7,6 +7,7 @@ import pytest
 
 from giaann_p2p.model import neurons as module
 from giaann_p2p.model.hash_table import FREE
+from giaann_p2p.model.ids import PRIME
 from giaann_p2p.model.neurons import Neurons
 
 
@@ -124,3 +125,15 @@ def test_neurons_that_fall_on_one_place_are_told_apart(monkeypatch: pytest.Monke
     assert neurons.numbers(concept, zero).tolist() == list(range(500))
     assert [neurons.find(i, 0) for i in range(500)] == list(range(500))
     assert neurons.find(500, 0) is None
+
+
+def test_neurons_are_told_by_their_words() -> None:
+    neurons = Neurons()
+    concept, feature = np.array([9, 5, 9], np.uint64), np.array([PRIME, 9, 7], np.uint64)
+    numbers = neurons.numbers(concept, feature)
+    words, concepts, features = neurons.worded(numbers)
+    assert words.tolist() == [PRIME, 5, 7, 9]
+    assert (words[concepts].tolist(), words[features].tolist()) == ([9, 5, 9], [PRIME, 9, 7])
+    words, concepts, features = neurons.worded(numbers[1:2])
+    assert (words.tolist(), concepts.tolist(), features.tolist()) == ([PRIME, 5, 9], [1], [2])
+    assert [part.tolist() for part in neurons.worded(numbers[:0])] == [[PRIME], [], []]

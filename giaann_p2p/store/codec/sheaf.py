@@ -40,12 +40,14 @@ _TYPES = ("u8", "u4", "u1", "u4", "u4", "u4", "i8", "u4", "u4", _STEPS, "i8", "u
 
 
 class Sheaf(NamedTuple):
-    """R rows with M connections among V distinct neurons, not encoded."""
+    """R rows with M connections among V distinct neurons of W words, not encoded."""
 
-    concept: Ids
-    """Shape [V]: the concept of each neuron."""
-    feature: Ids
-    """Shape [V]: the feature of each neuron."""
+    words: Ids
+    """Shape [W + 1]: PRIME, then the ids of the words, ascending."""
+    concept: Ints
+    """Shape [V]: the index of each neuron's concept among the words."""
+    feature: Ints
+    """Shape [V]: the index of each neuron's feature among the words; 0 for the prime feature."""
     names: Names
     """The text of every concept and feature of a row."""
     row: Ints
@@ -122,7 +124,7 @@ class SheafRows:
 def encode(sheaf: Sheaf, branches: int, segments: int) -> bytes:
     """Encode a sheaf as bytes; `branches` and `segments` are the model's."""
     shape = Shape(branches, segments)
-    words = words_of(sheaf.concept, sheaf.feature, sheaf.names)
+    words = words_of(sheaf.words, sheaf.concept, sheaf.feature, sheaf.names)
     place = sheaf.place.astype(shape.dtype)
     links, strengths = chained(
         sheaf.target, sheaf.starts, place, sheaf.strength, shape, sample=_SAMPLE

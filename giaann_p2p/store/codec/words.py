@@ -50,24 +50,23 @@ class Neurons(NamedTuple):
 
 def worded(delta: Delta) -> Words:
     """Encode a delta's neurons and their words."""
-    words = words_of(delta.concept, delta.feature, delta.names)
+    columns = first_of_runs(delta.concept)
+    both = np.concatenate([delta.concept[columns], delta.feature, [np.uint64(PRIME)]])
+    ids, number = np.unique(both, return_inverse=True)
+    count = int(np.count_nonzero(columns))
+    concept = number[:count][np.cumsum(columns) - 1]
+    words = words_of(ids, concept, number[count:-1], delta.names)
     return words._replace(concepts=np.diff(words.concepts, prepend=0).astype(np.uint32))
 
 
-def words_of(concept: Ids, feature: Ids, names: Names) -> Words:
-    """Encode neurons and their words; the neurons need not be sorted by concept."""
-    columns = first_of_runs(concept)  # a column's neurons are mostly neighbours
-    both = np.concatenate([concept[columns], feature, [np.uint64(PRIME)]])
-    ids, number = np.unique(both, return_inverse=True)
-    count = int(np.count_nonzero(columns))
+def words_of(ids: Ids, concept: Ints, feature: Ints, names: Names) -> Words:
+    """Encode neurons whose words are numbered already; `ids` are PRIME and their words, ascending.
+
+    `concept` and `feature` are the indices of the neurons' words in `ids`.
+    """
     lengths, texts = _texts(names, ids[1:])
-    return Words(
-        np.diff(ids),
-        lengths,
-        np.frombuffer(texts, np.uint8),
-        number[:count].astype(np.uint32)[np.cumsum(columns) - 1],
-        number[count:-1].astype(np.uint32),
-    )
+    text = np.frombuffer(texts, np.uint8)
+    return Words(np.diff(ids), lengths, text, concept.astype(np.uint32), feature.astype(np.uint32))
 
 
 def _texts(names: Names, ids: Ids) -> tuple[Ints, bytes]:
@@ -94,7 +93,7 @@ def neurons(words: Words) -> Neurons:
 
 
 def neurons_of(words: Words) -> Neurons:
-    """Decode neurons that `words_of` encoded; DamagedError if they are invalid."""
+    """Decode a sheaf's neurons; DamagedError if they are invalid."""
     found = _neurons(words, words.concepts)
     pairs = words.concepts.astype(np.uint64) << np.uint64(32) | words.features
     pairs.sort()

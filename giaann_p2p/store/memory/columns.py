@@ -305,10 +305,10 @@ class Columns:
         the parts of cut columns are returned. One call is cheaper than many calls of `row`.
         """
         sheaf = self._rows(concept, feature, within)
-        names = self._names_of(sheaf.concept[sheaf.row], sheaf.feature[sheaf.row])
+        names = self._names_of(sheaf)
         never = sheaf.row[sheaf.counts == 0]
-        pairs = zip(sheaf.concept[never].tolist(), sheaf.feature[never].tolist(), strict=True)
-        if false := {pair for pair in pairs if part_of(names[pair[0]]) is None}:
+        pairs = [sheaf.words[part[never]].tolist() for part in (sheaf.concept, sheaf.feature)]
+        if false := {pair for pair in zip(*pairs, strict=True) if part_of(names[pair[0]]) is None}:
             asked = zip(concept.tolist(), feature.tolist(), strict=True)
             told = np.array([pair not in false for pair in asked])
             return self.rows(concept[told], feature[told], within)
@@ -353,9 +353,12 @@ class Columns:
             found.take(neuron, shard, row, pending, piece)
         return found.sheaf(self.neurons)
 
-    def _names_of(self, concept: Ids, feature: Ids) -> Names:
-        words = {*concept.tolist(), *feature.tolist()} - {PRIME}
-        return {word: self.names[word] for word in words}
+    def _names_of(self, sheaf: Sheaf) -> Names:
+        """Return the texts of the words of a sheaf's rows."""
+        there = np.zeros(len(sheaf.words), np.bool_)
+        there[sheaf.concept[sheaf.row]] = there[sheaf.feature[sheaf.row]] = True
+        there[:1] = False  # PRIME has no text
+        return {word: self.names[word] for word in sheaf.words[there].tolist()}
 
     def _row_at(
         self, neuron: Neuron, number: int, shard: Shard, row: int, pending: Pending, piece: int

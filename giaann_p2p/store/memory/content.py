@@ -41,7 +41,8 @@ def content(shards: Sequence[Shard], neurons: Neurons, places: Places, names: Na
 
 def of_rows(rows: Sheaf, places: Places) -> Delta:
     """Return a sheaf's rows as a delta without names."""
-    concept, feature, slot = unique_neurons(rows.concept, rows.feature)
+    words = rows.words
+    concept, feature, slot = unique_neurons(words[rows.concept], words[rows.feature])
     key = ConnectionKey.for_sizes(len(concept), places.branches, places.segments)
     source = np.repeat(slot[rows.row], np.diff(rows.starts))
     packed = key.pack(

@@ -13,6 +13,7 @@ from giaann_p2p.errors import UsageError
 from giaann_p2p.model.delta import first_of_runs
 from giaann_p2p.model.hash_table import Numbers
 from giaann_p2p.model.neurons import Neurons
+from giaann_p2p.model.ranks import ranked
 from giaann_p2p.model.row_slice import EVERYTHING, RowSlice
 from giaann_p2p.model.sequence import Ints
 from giaann_p2p.store.codec.sheaf import Sheaf
@@ -23,9 +24,6 @@ from giaann_p2p.store.memory.strengths import decoded
 
 _HALF, _KEY_BITS = 32, 64
 _NARROW = 4
-_SPARSE = 16
-"""The ratio of all neurons to those in an answer above which sorting the latter is cheaper than an
-array over all neurons."""
 
 
 class Found:
@@ -70,12 +68,12 @@ class Found:
         there = (counts > 0) | (lengths > 0)
         if not there.all():  # all of a row was withdrawn
             row, counts, lengths = row[there], counts[there], lengths[there]
-        used, index = _ranked(np.concatenate([row, target]), len(neurons))
+        used, index = ranked(np.concatenate([row, target]), len(neurons))
         starts = np.zeros(len(row) + 1, np.int64)
         lengths.cumsum(out=starts[1:])
-        concept, feature = neurons.ids(used)
+        worded = neurons.worded(used)
         at, target = index[: len(row)], index[len(row) :]
-        return Sheaf(concept, feature, {}, at, counts, starts, target, place, units)
+        return Sheaf(*worded, {}, at, counts, starts, target, place, units)
 
     def _cut(self, run: "_Run", neurons: Neurons) -> "_Run":
         """Return a run without the connections whose targets are outside the wanted slice."""
@@ -114,9 +112,7 @@ class _Rows:
         self._rests = 0
         self._wide: list[tuple[int, Ints]] = []  # an index in the rest, full strengths from it on
 
-    def take(
-        self, plain: Plain, start: int, end: int, codes: bytes, rest: npt.NDArray[Any]
-    ) -> None:
+    def take(self, plain: Plain, start: int, end: int, codes: bytes, rest: memoryview) -> None:
         """Add connections to the current row; `codes` and `rest` are as in `Strengths`.
 
         The bytes are copied, because the garbage collector would traverse many views again and
@@ -126,12 +122,13 @@ class _Rows:
         self._target.append(plain.target[start:end].tobytes())
         self._place.append(plain.place[start:end].tobytes())
         self._codes.append(codes)
-        if len(rest):
-            if rest.itemsize > _NARROW:
-                self._wide.append((self._rests, rest))
-                rest = rest.astype(np.uint32)
+        if rest.itemsize == _NARROW:
             self._rest.append(rest.tobytes())
-            self._rests += len(rest)
+        else:
+            whole = np.frombuffer(rest, np.int64)
+            self._wide.append((self._rests, whole))
+            self._rest.append(whole.astype(np.uint32).tobytes())
+        self._rests += len(rest)
 
     def end(self, neuron: int, count: int) -> None:
         """Complete the current row: the connections added since the last call are this neuron's."""
@@ -160,14 +157,14 @@ def _connections(shard: Shard, row: int) -> int:
 def _take_row(rows: _Rows, shard: Shard, row: int) -> None:
     plain = shard.plain
     start, end = plain.starts[row], plain.starts[row + 1]
-    codes, rest = shard.strengths.coded(start, end)
-    rows.take(plain, start, end, codes, rest)
+    codes, first, last = shard.strengths.coded(start, end)
+    rows.take(plain, start, end, codes, shard.strengths.plain.rest[first:last])
 
 
 def _take_piece(rows: _Rows, batch: Batch, at: int) -> None:
     plain = batch.plain
     start, end = plain.starts[at], plain.starts[at + 1]
-    rows.take(plain, start, end, bytes(end - start), batch.units[start:end])
+    rows.take(plain, start, end, bytes(end - start), batch.units[start:end].data)
 
 
 def _summed(run: _Run) -> _Run:
@@ -191,15 +188,3 @@ def _summed(run: _Run) -> _Run:
         order, units = order[units != 0], units[units != 0]
     lengths = np.bincount(row[order], minlength=rows)
     return _Run(lengths, run.target[order], run.place[order], units)
-
-
-def _ranked(number: Numbers, neurons: int) -> tuple[Ints, Ints]:
-    """Return the distinct neuron numbers, ascending, and each given number's index among them."""
-    if neurons > _SPARSE * len(number):
-        return np.unique(number, return_inverse=True)
-    there = np.zeros(neurons, np.bool_)
-    there[number] = True
-    (used,) = there.nonzero()
-    rank = np.empty(neurons, np.int64)
-    rank[used] = np.arange(len(used))
-    return used, rank[number]

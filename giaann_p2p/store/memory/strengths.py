@@ -8,7 +8,7 @@ the code 0; their values are stored one behind another, in the order of the conn
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -41,7 +41,6 @@ def _slots(units: Ints) -> Ints:
     return found.view(np.int64)
 
 
-_NONE = np.empty(0, np.uint32)
 _USUAL = _usual()
 _CODES = np.zeros(1 << _SLOT_BITS, np.uint8)
 """A hash table from strengths to codes; `_codes_of` checks what it finds there."""
@@ -75,6 +74,14 @@ def _codes_of(units: Ints) -> Bytes:
 def _before(others: Ints, size: int) -> npt.NDArray[Any]:
     """Return how many of the ascending indices `others` precede each 256th index."""
     return narrowed(np.searchsorted(others, np.arange(0, size + 1, _STEP)))
+
+
+class PlainStrengths(NamedTuple):
+    """The arrays of strengths as memoryviews."""
+
+    codes: memoryview
+    rest: memoryview
+    before: memoryview
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,21 +126,23 @@ class Strengths:
         order = others.argsort()
         return Strengths(whole, narrowed(rest[order]), _before(others[order], len(whole)))
 
-    def coded(self, start: int, end: int) -> tuple[bytes, npt.NDArray[Any]]:
-        """Return the codes from index `start` to before `end`, and those strengths in `rest`."""
-        codes, before = self._plain
-        found = codes[start:end].tobytes()
-        others = found.count(_OTHER)
+    def coded(self, start: int, end: int) -> tuple[bytes, int, int]:
+        """Return the codes from index `start` to before `end`, and where their strengths in `rest`
+        start and end.
+        """
+        plain = self.plain
+        codes = plain.codes[start:end].tobytes()
+        others = codes.count(_OTHER)
         if not others:
-            return found, _NONE
-        first = before[start >> _STEP_BITS]
-        first += codes[start & -_STEP : start].tobytes().count(_OTHER)
-        return found, self.rest[first : first + others]
+            return codes, 0, 0
+        first = plain.before[start >> _STEP_BITS]
+        first += plain.codes[start & -_STEP : start].tobytes().count(_OTHER)
+        return codes, first, first + others
 
     def units(self, start: int, end: int) -> Ints:
         """Return the strengths from index `start` to before `end`, as 64-bit numbers."""
-        codes, rest = self.coded(start, end)
-        return decoded(np.frombuffer(codes, np.uint8), rest)
+        codes, first, last = self.coded(start, end)
+        return decoded(np.frombuffer(codes, np.uint8), self.rest[first:last])
 
     @property
     def nbytes(self) -> int:
@@ -141,5 +150,6 @@ class Strengths:
         return self.codes.nbytes + self.rest.nbytes + self.before.nbytes
 
     @cached_property
-    def _plain(self) -> tuple[memoryview, memoryview]:
-        return self.codes.data, self.before.data
+    def plain(self) -> "PlainStrengths":
+        """The arrays as memoryviews, which are faster for reading many rows one by one."""
+        return PlainStrengths(self.codes.data, self.rest.data, self.before.data)

@@ -516,11 +516,8 @@ def test_readers_see_each_row_whole_while_shards_are_divided(
         while not done.is_set():
             if at_once:
                 sheaf = store._state.columns.rows(concept, feature)
-                at = zip(
-                    sheaf.concept[sheaf.row].tolist(),
-                    sheaf.feature[sheaf.row].tolist(),
-                    strict=True,
-                )
+                named = (sheaf.words[part[sheaf.row]] for part in (sheaf.concept, sheaf.feature))
+                at = zip(*(words.tolist() for words in named), strict=True)
                 found = dict(zip(at, sheaf.counts.tolist(), strict=True))
             else:
                 rows = store.read(Question(neurons))

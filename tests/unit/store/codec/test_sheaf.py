@@ -61,11 +61,14 @@ def bound(rows: dict[Neuron, tuple[int, list[Link]]], seed: int = 0) -> Sheaf:
     chains = [sorted(links, key=lambda link: index[link.target]) for _, links in rows.values()]
     flat = [link for links in chains for link in links]
     lengths = [sum(len(link.places) for link in links) for links in chains]
-    words = {word for neuron in rows for word in neuron} - {PRIME}
+    named = {word for neuron in rows for word in neuron} - {PRIME}
+    words = sorted({PRIME, *(word for neuron in used for word in neuron)})
+    number = {word: at for at, word in enumerate(words)}
     return Sheaf(
-        np.array([neuron.concept for neuron in used], np.uint64),
-        np.array([neuron.feature for neuron in used], np.uint64),
-        {word: NAMES[word] for word in words},
+        np.array(words, np.uint64),
+        np.array([number[neuron.concept] for neuron in used], np.int64),
+        np.array([number[neuron.feature] for neuron in used], np.int64),
+        {word: NAMES[word] for word in named},
         np.array([index[neuron] for neuron in rows], np.int64),
         np.array([count for count, _ in rows.values()], np.int64),
         np.cumsum([0, *lengths]),

@@ -13,7 +13,6 @@ from giaann_p2p.model.rows import Neuron, Question
 from giaann_p2p.store.codec.parcel import Limits
 from giaann_p2p.store.codec.sheaf import SheafRows, decode
 from giaann_p2p.store.layout import Layout
-from giaann_p2p.store.memory.found import _ranked
 from giaann_p2p.store.store import Store
 from giaann_p2p.store.update import Update
 from tests.helpers import SMALL, built
@@ -85,11 +84,3 @@ def test_rows_travel_whatever_is_merged_wide_or_let_go(seed: int) -> None:
         for neuron, row in zip(asked, store.read(Question(asked)), strict=True):
             (found,) = received.read(Question([neuron]))
             assert_row(found, row if row and row.count else None)
-
-
-def test_numbers_are_ranked_by_a_table_or_by_sorting() -> None:
-    number = np.array([7, 3, 7, 900], np.uint32)
-    for neurons in (901, 1 << 20):
-        used, index = _ranked(number, neurons)
-        assert used.tolist() == [3, 7, 900]
-        assert index.tolist() == [1, 0, 1, 2]
