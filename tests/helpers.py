@@ -2,11 +2,11 @@
 
 import tarfile
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from itertools import cycle
 from pathlib import Path
 
 import numpy as np
+from msgspec.structs import replace
 
 from giaann_p2p.model.columns import Word
 from giaann_p2p.model.delta import Delta

@@ -6,11 +6,11 @@ be read at different moments, and so may the rows of an answer.
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from msgspec.structs import replace
 
 from giaann_p2p.model.rows import Row
 from giaann_p2p.model.sequence import Ids

@@ -9,13 +9,14 @@ yielded as well, as `Work`.
 
 from abc import ABC, abstractmethod
 from collections.abc import Generator, Iterable, Iterator, Sequence, Set
-from dataclasses import dataclass, replace
 from functools import cached_property
 from heapq import nsmallest
 from itertools import islice
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
+import msgspec
 import numpy as np
+from msgspec.structs import replace
 
 from giaann_p2p.model.delta import Bytes, Delta, first_of_runs
 from giaann_p2p.model.ids import PRIME, word_id
@@ -59,8 +60,7 @@ class Numbers(NamedTuple):
     """Shape [k]: the number of each target."""
 
 
-@dataclass(frozen=True, eq=False)
-class Row:
+class Row(msgspec.Struct, frozen=True, eq=False, weakref=True):
     """A neuron, its k targets in any order, and its m connections to them.
 
     Nothing may depend on the order of targets: it differs between holders of rows.

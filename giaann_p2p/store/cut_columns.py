@@ -17,12 +17,12 @@ learned earlier stays in its part, and a row is the sum of its parts.
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import lru_cache
 from itertools import islice
 
 import numpy as np
 import numpy.typing as npt
+from msgspec.structs import replace
 
 from giaann_p2p.model.delta import ConnectionKey, Delta, first_of_runs, unique_neurons
 from giaann_p2p.model.ids import word_id

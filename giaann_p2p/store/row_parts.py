@@ -1,10 +1,10 @@
 """Joins the rows of a cut column's parts into one row, and cuts such a row into parts again."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
+from msgspec.structs import replace
 
 from giaann_p2p.model import row_slice
 from giaann_p2p.model.delta import first_of_runs, unique_neurons

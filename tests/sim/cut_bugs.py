@@ -1,11 +1,11 @@
 """Mistakes with parts of cut columns, and a liar that adds to parts what belongs to others."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from giaann_p2p.model.delta import Delta
 from giaann_p2p.model.rows import Answer, Neuron, Question, Row

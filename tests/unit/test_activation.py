@@ -1,11 +1,11 @@
 """The state of a prompt, on examples small enough to reckon by hand."""
 
 import math
-from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
+from msgspec.structs import replace
 
 from giaann_p2p.model import board as boards
 from giaann_p2p.model.activation import Activation, Batch, Heard

@@ -2,9 +2,9 @@
 
 import gc
 import weakref
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from giaann_p2p.model.learn import learn
 from giaann_p2p.model.rows import Answer, DeltaRows, Name, Neuron, Question, Row

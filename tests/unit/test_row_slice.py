@@ -1,9 +1,8 @@
 """Slices of a row have each target once, and together they are the row."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from giaann_p2p.model.row_slice import EVERYTHING, RowSlice, whole
 from giaann_p2p.model.rows import Question, Row

@@ -1,9 +1,8 @@
 """Slots: one for each neuron, whatever tells its name or its number."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from giaann_p2p.model.learn import learn
 from giaann_p2p.model.neurons import Neurons

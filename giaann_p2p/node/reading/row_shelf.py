@@ -6,11 +6,11 @@ for. So a guess can evict only other guesses, never a row in use.
 
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import replace
 from typing import NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
+from msgspec.structs import replace
 
 from giaann_p2p.model.rows import Neuron, Row
 

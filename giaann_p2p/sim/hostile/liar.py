@@ -9,8 +9,8 @@ from dataclasses import replace
 from enum import Enum
 from functools import cached_property
 
-import msgspec
 import numpy as np
+from msgspec import structs
 
 from giaann_p2p.errors import GiaannError
 from giaann_p2p.model.delta import Delta
@@ -157,7 +157,7 @@ class Liar(Storage):
             slander = dict.fromkeys(others[:MOST_NAMED], everything)
             lies["wrong"] = namings(slander, count)
             watch_of(self.world).happened("slanders")
-        return msgspec.structs.replace(announcement, **lies)
+        return structs.replace(announcement, **lies)
 
     def _wrong_rows(self, question: Read) -> Message | bytes:
         said = self.answers.to(Read(question.concepts, question.features))
@@ -169,7 +169,7 @@ class Liar(Storage):
         known = rows_of(said.parcel, self.store.limits).read(Question(asked))
         rows = [row for row in known if row is not None]
         if Lie.ALIKE in self.lies:
-            told = [replace(row, strength=2 * row.strength) for row in rows]
+            told = [structs.replace(row, strength=2 * row.strength) for row in rows]
         else:
             told = self._altered(rows)
         parcel = plain.encode(told)
@@ -193,16 +193,16 @@ class Liar(Storage):
         for row in rows:
             how = self._lying.randrange(5)
             if how == 0:
-                told.append(replace(row, count=row.count + self._lying.randrange(1, 9)))
+                told.append(structs.replace(row, count=row.count + self._lying.randrange(1, 9)))
             elif how == 1 and row.count > 1:
-                told.append(replace(row, count=row.count - 1))
+                told.append(structs.replace(row, count=row.count - 1))
             elif how == 2 and len(row.strength):
                 strength = row.strength.copy()
                 strength[self._lying.randrange(len(strength))] += self._lying.randrange(1, 1 << 20)
-                told.append(replace(row, strength=strength))
+                told.append(structs.replace(row, strength=strength))
             elif how == 3:
                 other = self._lying.choice(rows)
-                told.append(replace(other, neuron=row.neuron, name=row.name))
+                told.append(structs.replace(other, neuron=row.neuron, name=row.name))
         return told
 
     def _wrong_sets(self, question: Compare) -> Message:

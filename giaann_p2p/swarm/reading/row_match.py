@@ -5,9 +5,8 @@ no higher, and each connection of the earlier row is also in the later one, at l
 Peers hold connections in different orders, so the order is ignored.
 """
 
-from dataclasses import replace
-
 import numpy as np
+from msgspec.structs import replace
 
 from giaann_p2p.model.rows import Row
 from giaann_p2p.model.sequence import Ids, Ints

@@ -11,8 +11,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import numpy as np
+from msgspec import structs
 
 from giaann_p2p.model.delta import Delta
 from giaann_p2p.model.rows import Neuron, Question, Row
@@ -111,7 +111,7 @@ class Liar(StorageNode):
         self.tally["says that it has all, and room for all there is"] += 1
         ready = packed(self._everything, self._size)
         none = packed(_NO_SHARDS, self._size)
-        return msgspec.structs.replace(said, ready=ready, syncing=none, capacity=MOST_CAPACITY)
+        return structs.replace(said, ready=ready, syncing=none, capacity=MOST_CAPACITY)
 
     def _answer(self, peer: bytes, body: bytes) -> bytes | Awaitable[bytes]:
         question = decode(body)
@@ -158,16 +158,16 @@ class Liar(StorageNode):
         for row in rows:
             how = self._chance.randrange(5)
             if how == 0:
-                told.append(replace(row, count=row.count + self._chance.randrange(1, 9)))
+                told.append(structs.replace(row, count=row.count + self._chance.randrange(1, 9)))
             elif how == 1 and row.count > 1:
-                told.append(replace(row, count=row.count - 1))
+                told.append(structs.replace(row, count=row.count - 1))
             elif how == 2 and len(row.strength):
                 strength = row.strength.copy()
                 strength[self._chance.randrange(len(strength))] += self._chance.randrange(1, 99)
-                told.append(replace(row, strength=strength))
+                told.append(structs.replace(row, strength=strength))
             elif how == 3:
                 other = self._chance.choice(rows)
-                told.append(replace(other, neuron=row.neuron, name=row.name))
+                told.append(structs.replace(other, neuron=row.neuron, name=row.name))
         return told
 
     async def _column(self, question: AskColumn, peer: bytes) -> Lie:
@@ -207,7 +207,7 @@ class Liar(StorageNode):
             return said
         limits = self._store.limits
         wrong = [
-            msgspec.structs.replace(one, parcel=_stronger_parcel(delta_of(one.parcel, limits)))
+            structs.replace(one, parcel=_stronger_parcel(delta_of(one.parcel, limits)))
             for one in said.updates
         ]
         return Fetched(wrong, said.gone)
@@ -241,7 +241,7 @@ class Liar(StorageNode):
         shards = unpacked(question.shards, self._size)
         if self._chance.random() < 0.5:
             return Proof(question.shards, [self._chance.randbytes(32) for _ in shards.tolist()])
-        other = msgspec.structs.replace(question, salt=self._chance.randbytes(16))
+        other = structs.replace(question, salt=self._chance.randbytes(16))
         return await self.answering.to(other, peer)
 
     async def _manifest_is(self, question: AskManifest, peer: bytes) -> Lie:

@@ -5,11 +5,11 @@ Below the lies it is an honest peer. Each row that it tells occurred seven times
 
 import asyncio
 from collections.abc import Awaitable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from msgspec.structs import replace
 
 import peers.storage.daemon
 from giaann_p2p.local import roles

@@ -1,7 +1,6 @@
 """Looking at a column that is cut into blocks, each of which another peer tells of."""
 
 import asyncio
-import dataclasses
 import random
 import struct
 from collections.abc import Sequence
@@ -9,6 +8,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+from msgspec.structs import replace
 
 from giaann_p2p.client import column as module
 from giaann_p2p.client.column import column
@@ -51,7 +51,7 @@ class Blocks:
 
     def _row(self, neuron: Neuron) -> Any:  # noqa: ANN401
         row = empty_row(neuron, Name("bee", self._names[neuron.feature]))
-        return dataclasses.replace(row, count=self.counts[neuron.feature])
+        return replace(row, count=self.counts[neuron.feature])
 
 
 @pytest.mark.parametrize("blocks", [1, 4])

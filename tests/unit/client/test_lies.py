@@ -2,11 +2,11 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
 from unittest.mock import patch
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from giaann_p2p.client.column import Column, column
 from giaann_p2p.client.lies import ToldRow

@@ -1,9 +1,8 @@
 """Who watches hostile peers sees what they achieve; what they say is what it is meant to be."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from giaann_p2p.errors import PeerError
 from giaann_p2p.model.rows import DeltaRows, Neuron, Question, Row

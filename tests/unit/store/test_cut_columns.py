@@ -6,6 +6,7 @@ from dataclasses import replace
 import msgspec
 import numpy as np
 import pytest
+from msgspec import structs
 
 from giaann_p2p.errors import SpecError
 from giaann_p2p.model.delta import total
@@ -198,7 +199,7 @@ def test_a_part_adds_no_targets_of_other_parts_and_no_occurrences() -> None:
     first, other = rows[0], rows[3]
     assert first is not None
     assert other is not None
-    lie = replace(
+    lie = structs.replace(
         other,
         count=10**6,
         target_concept=np.concatenate([first.target_concept, other.target_concept]),

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+from msgspec import structs
 
 from giaann_p2p.model.delta import Delta, total
 from giaann_p2p.model.digest import digest
@@ -80,7 +81,7 @@ def test_targets_that_were_never_in_a_part_are_left_out() -> None:
     honest = columns.joined([BEE], rows)
     at = next(n for n, row in enumerate(rows) if n > 1 and row is not None)
     foreign = next(row for n, row in enumerate(rows) if n not in (0, at) and row is not None)
-    lie = replace(foreign, neuron=asked[at])
+    lie = structs.replace(foreign, neuron=asked[at])
     told = columns.joined([BEE], [lie if n == at else row for n, row in enumerate(rows)])
     assert not same(told[0], honest[0])  # what the part had is missing, but nothing is twice
     pairs = targets(told[0])

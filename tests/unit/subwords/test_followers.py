@@ -4,12 +4,12 @@ import gc
 import sys
 import weakref
 from collections.abc import Callable
-from dataclasses import replace
 from types import FrameType
 from typing import NamedTuple
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from giaann_p2p.model.rows import DeltaRows, Neuron, Question, Row
 from giaann_p2p.model.subwords import followers as module

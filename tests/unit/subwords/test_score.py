@@ -2,11 +2,11 @@
 
 import hashlib
 from collections.abc import Callable
-from dataclasses import replace
 from itertools import product
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from giaann_p2p.model.rows import Answer, DeltaRows, Neuron, Question, Row, Rows, run
 from giaann_p2p.model.subwords import score as module

@@ -3,10 +3,10 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from giaann_p2p.model.delta import total
 from giaann_p2p.model.rows import Answer, DeltaRows, Neuron, Question, Row

@@ -2,10 +2,10 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import replace
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from giaann_p2p.model.rows import Answer, Name, Neuron, Question, Row, empty_row
 from giaann_p2p.net import clock
@@ -47,8 +47,7 @@ class Peers:
 
 
 def row(neuron: Neuron, count: int) -> Row:
-    told = empty_row(neuron, Name(f"noun{neuron.concept}", None))
-    return Row(neuron, told.name, count, *(vars(told)[name] for name in list(vars(told))[3:]))
+    return replace(empty_row(neuron, Name(f"noun{neuron.concept}", None)), count=count)
 
 
 def longer(told: Row, count: int) -> Row:

@@ -2,10 +2,10 @@
 
 import random
 import struct
-from dataclasses import replace
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from giaann_p2p.errors import DamagedError
 from giaann_p2p.model.ids import PRIME, word_id

@@ -9,6 +9,7 @@ from weakref import ref
 
 import numpy as np
 import pytest
+from msgspec.structs import asdict
 
 from giaann_p2p.model.delta import EMPTY, Delta, total
 from giaann_p2p.model.digest import digest
@@ -88,7 +89,7 @@ def assert_row(row: Row | None, expected: Row | None) -> None:
     assert (row is None) == (expected is None)
     if row is not None and expected is not None:
         row = in_order(row)
-        for name, value in vars(in_order(expected)).items():
+        for name, value in asdict(in_order(expected)).items():
             found = getattr(row, name)
             if isinstance(value, np.ndarray):
                 assert found.dtype == value.dtype, name

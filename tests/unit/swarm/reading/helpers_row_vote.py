@@ -1,12 +1,12 @@
 """A reader among storage peers that say what a test makes them say, in made-up time."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from functools import cache
 from heapq import heappop, heappush
 from itertools import count
 
 import numpy as np
+from msgspec.structs import replace
 
 from giaann_p2p.model.delta import total
 from giaann_p2p.model.rows import Answer, DeltaRows, Neuron, Question, Row

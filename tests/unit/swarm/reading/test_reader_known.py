@@ -1,10 +1,8 @@
 """Reading rows that the reader has cached: what has not changed is confirmed by its mark."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
-from msgspec.structs import replace as with_fields
+from msgspec.structs import replace
 
 from giaann_p2p.model.delta import total
 from giaann_p2p.model.rows import Answer, DeltaRows, Neuron, Question, Row
@@ -140,13 +138,13 @@ EMPTY = Rows(plain.MAGIC, NONE)
 
 
 def at(*positions: int) -> Rows:
-    return with_fields(EMPTY, same=np.array(positions, "<u2").tobytes())
+    return replace(EMPTY, same=np.array(positions, "<u2").tobytes())
 
 
 def with_row(answer: Rows) -> Rows:
     """Return an answer that has all rows as well."""
     named = np.array(LONG, np.uint64)
-    return with_fields(answer, parcel=STORE.rows(named[:, 0], named[:, 1]))
+    return replace(answer, parcel=STORE.rows(named[:, 0], named[:, 1]))
 
 
 LIES = {
@@ -154,7 +152,7 @@ LIES = {
     "one far beyond": at(65535),
     "one twice": at(1, 1),
     "not in order": at(1, 0),
-    "half a position": with_fields(EMPTY, same=b"\0"),
+    "half a position": replace(EMPTY, same=b"\0"),
     "and it is sent as well": with_row(at(0)),
 }
 
@@ -186,7 +184,7 @@ def test_what_is_the_same_in_a_shard_that_moved_does_not_count() -> None:
     one.ask(LONG, KNOWN)
     moved = Answers(STORE, lambda shard: ReplicaState.ABSENT).to(one.calls[0].message)
     assert isinstance(moved, Rows)
-    one.answer(with_fields(moved, same=at(0).same))
+    one.answer(replace(moved, same=at(0).same))
     assert (one.told, len(one.asked)) == ([], 1)
 
 
@@ -213,7 +211,7 @@ class Swarm(World):
         if peer in self.confirming and count:
             rest = neurons_of(message)[count:]
             rows = [row for row in TRUE.read(Question(rest)) if row]
-            answer = with_fields(at(*range(count)), parcel=plain.encode(rows))
+            answer = replace(at(*range(count)), parcel=plain.encode(rows))
         assert isinstance(answer, Rows)
         return answer
 

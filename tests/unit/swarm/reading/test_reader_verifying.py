@@ -2,10 +2,10 @@
 
 import random
 from collections import Counter
-from dataclasses import replace
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from giaann_p2p.model.rows import Answer, Neuron, Row
 from giaann_p2p.swarm.reading.disputes import MOST_DISPUTES

@@ -1,10 +1,10 @@
 """Rows that are the same, or grown into each other, against dictionaries."""
 
 import random
-from dataclasses import replace
 
 import numpy as np
 import pytest
+from msgspec.structs import asdict, replace
 
 from giaann_p2p.model.rows import Name, Row
 from giaann_p2p.swarm.reading.row_match import alone, grown, same
@@ -93,7 +93,7 @@ def test_a_row_alone_says_the_same_and_keeps_nothing_else() -> None:
     found = alone(part)
     assert found is not None
     assert same(found, part)
-    arrays = [one for one in vars(found).values() if isinstance(one, np.ndarray)]
+    arrays = [one for one in asdict(found).values() if isinstance(one, np.ndarray)]
     assert len(arrays) == 6
     assert all(array.base is None for array in arrays)
     assert alone(None) is None

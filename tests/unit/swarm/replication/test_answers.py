@@ -233,7 +233,7 @@ def test_the_slices_of_a_row_are_the_row() -> None:
             assert isinstance(said, Rows)
             found += sheaf.decode(said.parcel, LIMITS).read(Question([neuron]))
         (row,) = held.read(Question([neuron]))
-        assert_row(whole(found), row and replace(row, numbers=None))
+        assert_row(whole(found), row and structs.replace(row, numbers=None))
 
 
 @pytest.mark.parametrize(("halvings", "is_refused"), [(4, False), (5, True), (16, True)])

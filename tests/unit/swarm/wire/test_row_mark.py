@@ -1,12 +1,12 @@
 """Marks of rows: equal for equal rows in any order, and for no others."""
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from giaann_p2p.model.rows import Name, Neuron, Question, Row
 from giaann_p2p.store.codec import plain
