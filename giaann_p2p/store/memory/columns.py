@@ -17,6 +17,7 @@ ones, every shard has been merged once, one after the other. So each merge is sh
 copied only a few times in all, and the unmerged part stays a fraction of the whole.
 """
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -38,7 +39,7 @@ from giaann_p2p.store.memory.found import Found
 from giaann_p2p.store.memory.heads import Heads
 from giaann_p2p.store.memory.places import Places
 from giaann_p2p.store.memory.row import joined, row_of
-from giaann_p2p.store.memory.shard import Part, Shard, empty_shard
+from giaann_p2p.store.memory.shard import Shard, empty_shard
 from giaann_p2p.store.memory.split import split
 
 _NO_ROW = -1
@@ -241,7 +242,7 @@ class Columns:
             else:
                 same = shard.plain.neuron[row] == number
             if same:
-                if names_only and _count(shard, row, pending, piece) > 0:
+                if names_only and _count(shard, row, pending.chain(piece, shard.floor)) > 0:
                     return empty_row(neuron, self._name(neuron))
                 return self._row_at(neuron, number, shard, row, pending, piece)
             # else retry: the shard was divided meanwhile, or dropped, and perhaps held again
@@ -367,9 +368,13 @@ class Columns:
         made = shard.made.get(number, piece, renamed)
         if made is not None:
             return made
-        count, parts = _count(shard, row, pending, piece), _parts(shard, row, pending, piece)
+        pieces = list(pending.chain(piece, shard.floor))
+        parts = [batch.part(at) for batch, at in pieces]
+        if row != _NO_ROW:
+            parts.append(shard.part(row))
         if not parts:
             return None
+        count = _count(shard, row, pieces)
         part = parts[0] if len(parts) == 1 else joined(parts)
         if not (count or len(part.target)):  # all of it was withdrawn
             return None
@@ -446,14 +451,7 @@ class Columns:
                 self.renamed += 1  # after the text: a cache never has old text under a new count
 
 
-def _count(shard: Shard, row: int, pending: Pending, piece: int) -> int:
+def _count(shard: Shard, row: int, pieces: Iterable[tuple[Batch, int]]) -> int:
     """Return how often a neuron occurred, by its merged row and its unmerged pieces."""
     merged = 0 if row == _NO_ROW else shard.plain.counts[row]
-    unmerged = (batch.plain.counts[at] for batch, at in pending.chain(piece, shard.floor))
-    return sum(unmerged, merged)
-
-
-def _parts(shard: Shard, row: int, pending: Pending, piece: int) -> list[Part]:
-    """Return the merged and unmerged parts of a neuron's row."""
-    merged = [] if row == _NO_ROW else [shard.part(row)]
-    return merged + [batch.part(at) for batch, at in pending.chain(piece, shard.floor)]
+    return sum([batch.plain.counts[at] for batch, at in pieces], merged)

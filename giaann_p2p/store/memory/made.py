@@ -4,18 +4,11 @@ A reader that asks for such a row again gets the same object. That is much faste
 long row, and shows the reader at once that the row has not changed.
 """
 
-from typing import NamedTuple
 from weakref import ref
 
 from giaann_p2p.model.rows import Row
 
 _LEAST = 64
-
-
-class _Made(NamedTuple):
-    piece: int
-    renamed: int
-    row: ref[Row]
 
 
 class MadeRows:
@@ -27,7 +20,7 @@ class MadeRows:
     """
 
     def __init__(self) -> None:
-        self._made: dict[int, _Made] = {}
+        self._made: dict[int, tuple[int, int, ref[Row]]] = {}  # piece, renamed, row
         self._room = _LEAST
 
     def __len__(self) -> int:
@@ -37,9 +30,7 @@ class MadeRows:
     def get(self, number: int, piece: int, renamed: int) -> Row | None:
         """Return a neuron's row if it was made of the same pieces and names, and is still used."""
         made = self._made.get(number)
-        if made is None or made.piece != piece or made.renamed != renamed:
-            return None
-        return made.row()
+        return made[2]() if made and made[0] == piece and made[1] == renamed else None
 
     def add(self, number: int, piece: int, renamed: int, row: Row) -> None:
         """Remember a neuron's row, instead of an earlier one.
@@ -47,6 +38,6 @@ class MadeRows:
         `piece`: the number of the neuron's last piece. `renamed`: the count of renamings.
         """
         if len(self._made) >= self._room:
-            alive = {n: made for n, made in self._made.copy().items() if made.row() is not None}
+            alive = {n: made for n, made in self._made.copy().items() if made[2]() is not None}
             self._made, self._room = alive, max(_LEAST, 2 * len(alive))
-        self._made[number] = _Made(piece, renamed, ref(row))
+        self._made[number] = piece, renamed, ref(row)
