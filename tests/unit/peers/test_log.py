@@ -3,21 +3,10 @@
 import json
 import logging
 import re
-from collections.abc import Iterator
 
 import pytest
 
 from peers.log import log_to_stderr
-
-
-@pytest.fixture(autouse=True)
-def _as_before() -> Iterator[None]:
-    loggers = [logging.getLogger(name) for name in ("giaann", "giaann_p2p")]
-    logs = [(one.handlers[:], one.level, one.propagate) for one in loggers]
-    yield
-    for one, (handlers, level, propagate) in zip(loggers, logs, strict=True):
-        one.handlers[:], one.propagate = handlers, propagate
-        one.setLevel(level)
 
 
 @pytest.mark.parametrize("name", ["giaann.storage", "giaann_p2p.net.hive.host"])

@@ -28,16 +28,11 @@ FIRST = [signal.SIGTERM, signal.SIGINT]
 
 @pytest.fixture(autouse=True)
 def _as_before() -> Iterator[None]:
-    """A daemon takes signals and the log for its whole process; the tests go on with theirs."""
+    """A daemon takes signals for its whole process; later tests need their own handlers."""
     before = {number: signal.getsignal(number) for number in FIRST}
-    loggers = [logging.getLogger(name) for name in ("giaann", "giaann_p2p")]
-    logs = [(one.handlers[:], one.level, one.propagate) for one in loggers]
     yield
     for number, handler in before.items():
         signal.signal(number, handler)
-    for one, (handlers, level, propagate) in zip(loggers, logs, strict=True):
-        one.handlers[:], one.propagate = handlers, propagate
-        one.setLevel(level)
 
 
 class Node:
