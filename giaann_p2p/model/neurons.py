@@ -26,7 +26,7 @@ _SPARE = 16
 """Growing arrays grow by this part of their length, so that little of them is unused."""
 
 
-class Worded(NamedTuple):
+class WordIndices(NamedTuple):
     """Some neurons, as indices of words."""
 
     words: Ids
@@ -146,7 +146,7 @@ class Neurons:
         ids = self._words.ids.take(pair.view("<u4"))
         return ids[1::2], ids[::2]
 
-    def worded(self, number: Numbers | Ints) -> Worded:
+    def word_indices(self, number: Numbers | Ints) -> WordIndices:
         """Return neurons as indices of their words."""
         halves = self._pairs.take(number, mode="clip").view("<u4")
         used, index = ranked(halves, self._words.count)
@@ -157,7 +157,7 @@ class Neurons:
         place = np.empty(len(ids), np.int64)
         place[order] = np.arange(len(ids))
         index = place[index]
-        return Worded(ids[order], index[1::2], index[::2])
+        return WordIndices(ids[order], index[1::2], index[::2])
 
     def of_concept(self, concept: int) -> Ints:
         """Return the numbers of a concept's neurons, in ascending order."""

@@ -13,7 +13,7 @@ _ROW = 16
 class RecentRows:
     """Reads rows, and keeps references to the rows read last, so that reading them again is fast.
 
-    A store returns the same object for a row that is still in use (see `store.memory.shard`), and
+    A store returns the same object for a row that is still in use (see `store.memory.made`), and
     otherwise assembles it anew; a frequent word has a long row. Any thread may read.
     """
 

@@ -131,9 +131,9 @@ def test_neurons_are_told_by_their_words() -> None:
     neurons = Neurons()
     concept, feature = np.array([9, 5, 9], np.uint64), np.array([PRIME, 9, 7], np.uint64)
     numbers = neurons.numbers(concept, feature)
-    words, concepts, features = neurons.worded(numbers)
+    words, concepts, features = neurons.word_indices(numbers)
     assert words.tolist() == [PRIME, 5, 7, 9]
     assert (words[concepts].tolist(), words[features].tolist()) == ([9, 5, 9], [PRIME, 9, 7])
-    words, concepts, features = neurons.worded(numbers[1:2])
+    words, concepts, features = neurons.word_indices(numbers[1:2])
     assert (words.tolist(), concepts.tolist(), features.tolist()) == ([PRIME, 5, 9], [1], [2])
-    assert [part.tolist() for part in neurons.worded(numbers[:0])] == [[PRIME], [], []]
+    assert [part.tolist() for part in neurons.word_indices(numbers[:0])] == [[PRIME], [], []]

@@ -71,9 +71,9 @@ class Found:
         used, index = ranked(np.concatenate([row, target]), len(neurons))
         starts = np.zeros(len(row) + 1, np.int64)
         lengths.cumsum(out=starts[1:])
-        worded = neurons.worded(used)
+        indices = neurons.word_indices(used)
         at, target = index[: len(row)], index[len(row) :]
-        return Sheaf(*worded, {}, at, counts, starts, target, place, units)
+        return Sheaf(*indices, {}, at, counts, starts, target, place, units)
 
     def _cut(self, run: "_Run", neurons: Neurons) -> "_Run":
         """Return a run without the connections whose targets are outside the wanted slice."""
@@ -122,13 +122,13 @@ class _Rows:
         self._target.append(plain.target[start:end].tobytes())
         self._place.append(plain.place[start:end].tobytes())
         self._codes.append(codes)
-        if rest.itemsize == _NARROW:
+        if len(rest):
+            if rest.itemsize > _NARROW:
+                whole = np.frombuffer(rest, np.int64)
+                self._wide.append((self._rests, whole))
+                rest = whole.astype(np.uint32).data
             self._rest.append(rest.tobytes())
-        else:
-            whole = np.frombuffer(rest, np.int64)
-            self._wide.append((self._rests, whole))
-            self._rest.append(whole.astype(np.uint32).tobytes())
-        self._rests += len(rest)
+            self._rests += len(rest)
 
     def end(self, neuron: int, count: int) -> None:
         """Complete the current row: the connections added since the last call are this neuron's."""

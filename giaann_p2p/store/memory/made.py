@@ -8,7 +8,7 @@ from weakref import ref
 
 from giaann_p2p.model.rows import Row
 
-_LEAST = 64
+_LEAST = 16
 
 
 class MadeRows:

@@ -150,6 +150,6 @@ class Strengths:
         return self.codes.nbytes + self.rest.nbytes + self.before.nbytes
 
     @cached_property
-    def plain(self) -> "PlainStrengths":
+    def plain(self) -> PlainStrengths:
         """The arrays as memoryviews, which are faster for reading many rows one by one."""
         return PlainStrengths(self.codes.data, self.rest.data, self.before.data)

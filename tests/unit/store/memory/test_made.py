@@ -29,9 +29,10 @@ def test_what_is_left_of_rows_that_nobody_uses_is_removed() -> None:
     for number in range(10 * made._LEAST):
         rows.add(number, 0, 0, row())
         assert len(rows) <= made._LEAST
-    used = [row() for _ in range(4 * made._LEAST)]
+    used = [row() for _ in range(10 * made._LEAST)]
     for number, one in enumerate(used):
         rows.add(number, 0, 0, one)
-        rows.add(-1 - number, 0, 0, row())
-        assert len(rows) <= 2 * number + made._LEAST + 2
+        for dead in range(5):
+            rows.add(-1 - dead - 5 * number, 0, 0, row())
+        assert len(rows) <= max(made._LEAST, 2 * (number + 1))
     assert [rows.get(number, 0, 0) for number in range(len(used))] == used
