@@ -63,7 +63,8 @@ class Numbers(NamedTuple):
 class Row(msgspec.Struct, frozen=True, eq=False, weakref=True):
     """A neuron, its k targets in any order, and its m connections to them.
 
-    Nothing may depend on the order of targets: it differs between holders of rows.
+    Nothing may depend on the order of targets: it differs between holders of rows. An answer has
+    thousands of rows, and a struct is created in an eighth of the time of a frozen dataclass.
     """
 
     neuron: Neuron

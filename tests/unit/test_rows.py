@@ -84,6 +84,14 @@ def test_an_empty_row_leads_nowhere() -> None:
     assert (row.name, row.count, len(row.target), len(row.target_concept)) == (BEE, 0, 0, 0)
 
 
+def test_a_row_is_never_changed_and_equals_only_itself() -> None:
+    row, other = (empty_row(BEE.neuron, BEE) for _ in range(2))
+    with pytest.raises(AttributeError):
+        row.count = 1  # type: ignore[misc]
+    assert len({row, other}) == 2
+    assert (row.count, row == other, row.same(other)) == (0, False, True)
+
+
 def test_steps_are_carried_through_with_answers(delta: Delta) -> None:
     def steps() -> Steps[list[str]]:
         (one,) = yield Question([BEE.neuron])
