@@ -94,51 +94,39 @@ class Delta:
 
     def cut(self, part: Ints) -> dict[int, "Delta"]:
         """Split by rows: neuron i goes to part[i]. The sum of the parts is the whole."""
-        parts = {int(number): part == number for number in np.unique(part)}
-        return {number: self._of(chosen, chosen[self.source]) for number, chosen in parts.items()}
+        return {number: self.only(part == number) for number in np.unique(part).tolist()}
 
     def only(self, chosen: npt.NDArray[np.bool_]) -> "Delta":
         """Return the chosen rows."""
-        return self._of(chosen, chosen[self.source])
+        return self.take(np.flatnonzero(chosen))
 
     def rows(self, first: int, last: int) -> "Delta":
-        """Return a range of consecutive rows; cheaper than `cut`."""
-        chosen = np.zeros(self.neurons, np.bool_)
-        chosen[first:last] = True
-        return self._of(chosen, slice(int(self.row_starts[first]), int(self.row_starts[last])))
+        """Return a range of consecutive rows."""
+        held = slice(int(self.row_starts[first]), int(self.row_starts[last]))
+        return self._part(np.arange(first, last), held)
 
     def take(self, rows: Ints) -> "Delta":
-        """Return the rows at ascending indices; cheaper than `only` for a few."""
+        """Return the rows at ascending indices."""
         lengths, starts = self.lengths[rows], self.row_starts[rows]
         ends = np.cumsum(lengths)
-        held = np.arange(lengths.sum()) + np.repeat(starts - ends + lengths, lengths)
-        kept = np.union1d(rows, self.target[held])
-        count = np.zeros(len(kept), np.int64)
-        found, at = np.zeros(len(kept), np.int64), np.searchsorted(kept, rows)
-        count[at], found[at] = self.count[rows], lengths
-        return self._made(kept, count, found, np.searchsorted(kept, self.target[held]), held)
+        return self._part(
+            rows, np.arange(lengths.sum()) + np.repeat(starts - ends + lengths, lengths)
+        )
 
-    def _of(self, chosen: npt.NDArray[np.bool_], held: npt.NDArray[np.bool_] | slice) -> "Delta":
-        """Return the chosen rows; `held` selects their connections."""
-        kept = chosen.copy()
-        kept[self.target[held]] = True
-        slot = np.cumsum(kept) - 1
-        count = np.where(chosen, self.count, 0)[kept]
-        lengths = np.where(chosen, self.lengths, 0)[kept]
-        return self._made(kept, count, lengths, slot[self.target[held]], held)
-
-    def _made(
-        self,
-        kept: npt.NDArray[Any],
-        count: Ints,
-        lengths: Ints,
-        target: Ints,
-        held: npt.NDArray[Any] | slice,
-    ) -> "Delta":
-        """Return a part with some neurons and connections of this delta.
-
-        `count`, `lengths` and `target` are the part's own; a target is an index into its neurons.
-        """
+    def _part(self, rows: Ints, held: Ints | slice) -> "Delta":
+        """Return some rows; `held` selects their connections."""
+        reached = self.target[held]
+        if len(reached) < self.neurons:  # to sort them is quicker than to look at all neurons
+            kept = np.union1d(rows, reached)
+            at, target = np.searchsorted(kept, rows), np.searchsorted(kept, reached)
+        else:
+            slot = np.zeros(self.neurons, np.int64)
+            slot[rows] = slot[reached] = 1
+            kept = np.flatnonzero(slot)
+            slot[kept] = np.arange(len(kept))
+            at, target = slot[rows], slot[reached]
+        count, lengths = np.zeros(len(kept), np.int64), np.zeros(len(kept), np.int64)
+        count[at], lengths[at] = self.count[rows], self.lengths[rows]
         concept, feature = self.concept[kept], self.feature[kept]
         used = np.unique(np.concatenate([concept, feature])).tolist()
         return Delta(

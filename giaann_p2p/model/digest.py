@@ -23,7 +23,7 @@ _CONNECTION = np.dtype(
 )
 
 
-def row_digests(delta: Delta) -> Iterator[int]:
+def row_digests(delta: Delta) -> Iterator[bytes]:
     """Yield the digest of each row: of its neuron's number, names and count, and connections."""
     lengths, texts = delta.lengths, {word: text.encode() for word, text in delta.names.items()}
     rows = np.flatnonzero((delta.count > 0) | (lengths > 0))
@@ -38,7 +38,7 @@ def row_digests(delta: Delta) -> Iterator[int]:
 
 def digest(delta: Delta) -> int:
     """Return the digest of a delta: the sum of its rows' digests."""
-    return added(row_digests(delta))
+    return added(int.from_bytes(row, "little") for row in row_digests(delta))
 
 
 def added(digests: Iterator[int]) -> int:
@@ -51,7 +51,7 @@ def readable(number: int) -> str:
     return f"{number:0{2 * DIGEST_BYTES}x}"
 
 
-def _digests(delta: Delta, rows: Ints, texts: Mapping[int, bytes]) -> Iterator[int]:
+def _digests(delta: Delta, rows: Ints, texts: Mapping[int, bytes]) -> Iterator[bytes]:
     starts = delta.row_starts[rows[0] : rows[-1] + 2]
     start, end = int(starts[0]), int(starts[-1])
     target = delta.target[start:end]
@@ -60,23 +60,19 @@ def _digests(delta: Delta, rows: Ints, texts: Mapping[int, bytes]) -> Iterator[i
     table["branch"], table["segment"] = delta.branch[start:end], delta.segment[start:end]
     table["units"] = delta.strength[start:end]
     data = memoryview(table.tobytes())
-    ends = ((starts - start) * _CONNECTION.itemsize)[rows - rows[0]].tolist()
-    lengths = (delta.lengths[rows] * _CONNECTION.itemsize).tolist()
-    numbers = (
-        delta.concept[rows].tolist(),
-        delta.feature[rows].tolist(),
-        delta.count[rows].tolist(),
-    )
-    for concept, feature, count, at, length in zip(*numbers, ends, lengths, strict=True):
-        head = _head(concept, feature, count, texts)
-        whole = hashlib.blake2b(head, digest_size=DIGEST_BYTES)
-        whole.update(data[at : at + length])
-        yield int.from_bytes(whole.digest(), "little")
-
-
-def _head(concept: int, feature: int, count: int, texts: Mapping[int, bytes]) -> bytes:
-    name = texts.get(concept, b"")
-    if feature == PRIME:
-        return _ONE_NAME.pack(concept, feature, count, len(name)) + name
-    other = texts.get(feature, b"")
-    return _TWO_NAMES.pack(concept, feature, count, len(name), len(other)) + name + other
+    ends = ((starts - start) * _CONNECTION.itemsize)[rows - rows[0]]
+    numbers = delta.concept[rows], delta.feature[rows], delta.count[rows], ends
+    lasts = ends + delta.lengths[rows] * _CONNECTION.itemsize
+    name_of, blake2b = texts.get, hashlib.blake2b  # this loop takes most of checking a delta
+    for concept, feature, count, at, last in zip(
+        *[each.tolist() for each in (*numbers, lasts)], strict=True
+    ):
+        name = name_of(concept, b"")
+        if feature == PRIME:
+            head = _ONE_NAME.pack(concept, feature, count, len(name)) + name
+        else:
+            other = name_of(feature, b"")
+            head = _TWO_NAMES.pack(concept, feature, count, len(name), len(other)) + name + other
+        whole = blake2b(head, digest_size=DIGEST_BYTES)
+        whole.update(data[at:last])
+        yield whole.digest()

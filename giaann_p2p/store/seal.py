@@ -28,7 +28,7 @@ import msgspec
 import numpy as np
 
 from giaann_p2p.model.delta import Delta
-from giaann_p2p.model.digest import DIGEST_BYTES, row_digests
+from giaann_p2p.model.digest import row_digests
 from giaann_p2p.store.codec.arrays import pack, unpack
 from giaann_p2p.store.codec.damage import check
 from giaann_p2p.store.layout import MOST_SHARDS, Layout, Shards
@@ -104,7 +104,7 @@ def _leaves(delta: Delta, layout: Layout) -> dict[int, bytes]:
     homes = layout.shards_of(delta.concept[rows], delta.feature[rows]).tolist()
     found: dict[int, list[bytes]] = {}
     for home, digest in zip(homes, row_digests(delta), strict=True):
-        found.setdefault(home, []).append(digest.to_bytes(DIGEST_BYTES, "little"))
+        found.setdefault(home, []).append(digest)
     return {
         home: hashlib.blake2b(b"".join(found[home]), digest_size=DIGEST, person=_LEAF).digest()
         for home in sorted(found)

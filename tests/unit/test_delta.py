@@ -180,8 +180,27 @@ def test_a_part_has_the_names_that_it_needs(bees: Delta) -> None:
 
 
 @pytest.mark.parametrize("chosen", range(1 << 7))
-def test_rows_that_are_taken_are_those_that_were_chosen(chosen: int, bees: Delta) -> None:
-    mask = np.array([chosen >> row & 1 for row in range(bees.neurons)], np.bool_)
-    taken, wanted = bees.take(np.flatnonzero(mask)), bees.only(mask)
-    assert_same(taken, wanted)
-    assert taken.names == wanted.names
+def test_the_chosen_rows_are_taken(chosen: int, bees: Delta) -> None:
+    rows = np.flatnonzero([chosen >> row & 1 for row in range(bees.neurons)])
+    lengths = bees.lengths[rows]
+    taken = bees.take(rows)
+    reached = [bees.target[bees.row_starts[row] : bees.row_starts[row + 1]] for row in rows]
+    kept = sorted({*rows.tolist(), *np.concatenate([*reached, rows[:0]]).tolist()})
+    assert taken.concept.tolist() == bees.concept[kept].tolist()
+    assert taken.feature.tolist() == bees.feature[kept].tolist()
+    at = [kept.index(row) for row in rows]
+    assert taken.count[at].tolist() == bees.count[rows].tolist()
+    assert taken.lengths[at].tolist() == lengths.tolist()
+    assert taken.count.sum() == bees.count[rows].sum()
+    assert taken.connections == lengths.sum()
+    held = np.isin(bees.source, rows)
+    assert [kept[slot] for slot in taken.target] == bees.target[held].tolist()
+    for name in ("branch", "segment", "strength"):
+        assert getattr(taken, name).tolist() == getattr(bees, name)[held].tolist()
+    used = {*taken.concept.tolist(), *taken.feature.tolist()}
+    assert taken.names == {word: text for word, text in bees.names.items() if word in used}
+
+
+@pytest.mark.parametrize(("first", "last"), [(0, 0), (0, 7), (2, 3), (3, 7)])
+def test_a_range_of_rows_is_taken(first: int, last: int, bees: Delta) -> None:
+    assert_same(bees.rows(first, last), bees.take(np.arange(first, last)))
