@@ -10,6 +10,7 @@ import uvloop
 from giaann_p2p.client.session import Session
 from giaann_p2p.client.training import Trainer
 from giaann_p2p.local.swarm import LocalSwarm
+from giaann_p2p.model.spec import CHUNK
 from tests.benchmarks.network.figures import Figure
 from tests.benchmarks.swarm.bound import CORES
 from tests.benchmarks.swarm.group import Group
@@ -17,7 +18,7 @@ from tests.benchmarks.swarm.prompting import AT_ONCE, many_cold
 from tests.benchmarks.swarm.said import Said
 from tests.benchmarks.swarm.swarms import REPLICAS, known, swarm_of, visiting
 from tests.benchmarks.swarm.taught import Taught, taught
-from tests.benchmarks.swarm.texts import again
+from tests.benchmarks.swarm.texts import again, made_up
 from tests.benchmarks.swarm.usage import Usage, together
 
 
@@ -26,11 +27,13 @@ class Size(NamedTuple):
 
     storages: int
     computes: int
+    chunk: int = CHUNK
 
     @property
     def text(self) -> str:
         """As it is shown."""
-        return f"{self.storages} storage, {self.computes} compute"
+        of = f", {self.chunk} sentences a chunk" if self.chunk != CHUNK else ""
+        return f"{self.storages} storage, {self.computes} compute{of}"
 
 
 class Measured(NamedTuple):
@@ -46,7 +49,10 @@ class Measured(NamedTuple):
 
 _COMPUTES = (Size(3, 1), Size(3, 2), Size(3, 3), Size(3, 4))
 _STORAGES = (Size(1, 2), Size(2, 2), Size(3, 2), Size(4, 2), Size(6, 2))
-_RUNS = (_COMPUTES, *((size,) for size in _STORAGES))
+_CHUNKS = (Size(3, 2, 512), Size(6, 2, 512))
+_CHUNKS_EACH = 12
+"""Chunks of a text that is learned in larger ones; the bundled text is too short for that."""
+_RUNS = (_COMPUTES, *((size,) for size in (*_STORAGES, *_CHUNKS)))
 """Storage peers that come later hold shards beside those of long standing for a while; so that this
 is not measured, each number of them is another swarm."""
 
@@ -65,7 +71,8 @@ def _run(
     sizes: Sequence[Size], drawn: Iterator[str], texts: Iterator[int], epochs: int, rounds: int
 ) -> list[Measured]:
     """Measure a swarm that grows from size to size."""
-    with swarm_of(*sizes[0]) as swarm:
+    first = sizes[0]
+    with swarm_of(first.storages, first.computes, chunk=first.chunk) as swarm:
         return uvloop.run(_growing(swarm, sizes, drawn, texts, epochs, rounds))
 
 
@@ -84,13 +91,19 @@ async def _growing(
             await _grow(visit, swarm, last, size)
             last = size
             await taught(trainer, swarm, again(next(texts)), 1)  # loads what is loaded once
-            learned = [
-                await taught(trainer, swarm, again(next(texts)), epochs) for _ in range(rounds)
-            ]
+            learned = [await _taught(trainer, swarm, size, texts, epochs) for _ in range(rounds)]
             said, usage = await many_cold(visit, swarm, drawn, rounds)
             found.append(Measured(size, learned, said, usage))
         await trainer.close()
     return found
+
+
+async def _taught(
+    trainer: Trainer, swarm: LocalSwarm, size: Size, texts: Iterator[int], epochs: int
+) -> Taught:
+    if size.chunk == CHUNK:
+        return await taught(trainer, swarm, again(next(texts)), epochs)
+    return await taught(trainer, swarm, made_up(size.chunk * _CHUNKS_EACH, next(texts)), 1)
 
 
 async def _grow(visit: Session, swarm: LocalSwarm, last: Size, size: Size) -> None:
@@ -127,7 +140,7 @@ def _bound(one: Measured) -> str:
     a_sentence = together(learned.usage for learned in one.taught).whole
     said, a_token = one.said, one.usage.whole
     return (
-        f"{one.size.storages} + {one.size.computes}: processor time"
+        f"{one.size.text}: processor time"
         f" {a_sentence / sentences * 1e3:.3g} ms a sentence"
         f" ({a_sentence / (CORES * seconds):.0%} busy),"
         f" {a_token / said.tokens * 1e3:.3g} ms a token"

@@ -8,6 +8,7 @@ from statistics import median
 
 from giaann_p2p.client.session import Session, visit
 from giaann_p2p.local.swarm import LocalSwarm
+from giaann_p2p.model.spec import CHUNK
 from giaann_p2p.swarm.wire.link import Link
 from giaann_p2p.swarm.wire.member_messages import AskManifest
 from giaann_p2p.swarm.wire.messages import encode
@@ -15,24 +16,25 @@ from tests.benchmarks.swarm import far
 from tests.benchmarks.swarm.asked import computing
 
 REPLICAS = 3
-_KNOWN_WITHIN = 90.0
+_KNOWN_WITHIN = 120.0
 _PAUSE = 0.1
 _TIMES = 30
 _TIMEOUT = 5.0
 
 
-def swarm_of(storages: int, computes: int, delay: float = 0.0) -> LocalSwarm:
-    """Return a swarm, to be entered; `delay`: seconds that bytes are under way between any two."""
-    replicas = min(REPLICAS, storages)
-    if not delay:
-        return LocalSwarm(profile="words", storages=storages, computes=computes, replicas=replicas)
+def swarm_of(storages: int, computes: int, delay: float = 0.0, chunk: int = CHUNK) -> LocalSwarm:
+    """Return a swarm, to be entered; `delay`: seconds that bytes are under way between any two.
+
+    `chunk`: sentences in a chunk.
+    """
+    apart = {"entries": far.ENTRIES, "environment": {far.DELAY: str(delay)}} if delay else {}
     return LocalSwarm(
         profile="words",
         storages=storages,
         computes=computes,
-        replicas=replicas,
-        entries=far.ENTRIES,
-        environment={far.DELAY: str(delay)},
+        replicas=min(REPLICAS, storages),
+        chunk=chunk,
+        **apart,
     )
 
 
@@ -45,7 +47,10 @@ async def visiting(swarm: LocalSwarm) -> AsyncIterator[Session]:
 
 
 async def known(visiting: Session, swarm: LocalSwarm) -> None:
-    """Wait until a visitor knows all peers, and that every shard has all its replicas."""
+    """Wait until a visitor knows all peers, and that every shard has its replicas and no others.
+
+    In a swarm that has just begun, peers hold the shards of those that came later for a while.
+    """
     until = time.monotonic() + _KNOWN_WITHIN
     while not _knows(visiting, await asyncio.to_thread(_counts, swarm)):
         if time.monotonic() > until:
@@ -75,4 +80,4 @@ def _knows(visiting: Session, counts: tuple[int, int]) -> bool:
     now, around = visiting.lookout.time(), visiting.around
     replicas = min(visiting.manifest.replicas, counts[0])
     shards = range(visiting.manifest.layout.shards)
-    return all(len(around.ready(shard, now)) >= replicas for shard in shards)
+    return all(len(around.ready(shard, now)) == replicas for shard in shards)
