@@ -91,11 +91,15 @@ def cuts_for(sample: Delta, layout: Layout, before: Sequence[Cut] = ()) -> tuple
 
 def spread(sample: Delta, layout: Layout, cuts: Sequence[Cut]) -> Spread:
     """Return how evenly a sample's connections are spread over shards if these columns are cut."""
-    columns = cut_columns(tuple(cuts))
-    delta = columns.cut(sample)
-    homes = layout.shards_of(delta.concept, delta.feature)
-    held = np.bincount(homes, delta.lengths, minlength=layout.shards)
+    held = by_shard(sample, layout, cuts)
     return Spread(float(held.max() / held.mean()), sum(cut.parts for cut in cuts))
+
+
+def by_shard(sample: Delta, layout: Layout, cuts: Sequence[Cut]) -> Ints:
+    """Return how many of a sample's connections each shard has if these columns are cut."""
+    delta = cut_columns(tuple(cuts)).cut(sample)
+    homes = layout.shards_of(delta.concept, delta.feature)
+    return np.bincount(homes, delta.lengths, minlength=layout.shards).astype(np.int64)
 
 
 def _blocks(sample: Delta, layout: Layout) -> tuple[Ids, Ints]:

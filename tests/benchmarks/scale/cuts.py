@@ -10,7 +10,7 @@ import numpy as np
 
 from giaann_p2p.model.rows import Neuron, Question
 from giaann_p2p.store.codec.parcel import Limits
-from giaann_p2p.store.cut_choice import cuts_for, spread
+from giaann_p2p.store.cut_choice import by_shard, cuts_for, spread
 from giaann_p2p.store.cut_columns import cut_columns
 from giaann_p2p.store.cuts import Cut
 from giaann_p2p.store.layout import Layout
@@ -21,14 +21,14 @@ from giaann_p2p.swarm.wire.identity import Peer
 from giaann_p2p.swarm.wire.manifest import Manifest, Rules
 from tests.benchmarks.played_reads import Others
 from tests.benchmarks.scale.lessons import SPEC, learned
-from tests.benchmarks.scale.swarms import REPLICAS, SHARDS, identities, placement
+from tests.benchmarks.scale.swarms import REPLICAS, SHARDS, fitting, identities, placement
 from tests.benchmarks.scale.tables import Cells, number, size
 
 BLOCKS = (1, 16, 256)
 PEERS = (100, 1_000)
-SAMPLES = (4, 16, 64)
-"""Chunks by which the columns are chosen."""
-_BEHIND, _OTHERS = 64, 128
+SAMPLES = (4, 16, 64, 256)
+"""Chunks by which the columns are chosen; a founder takes the last."""
+_BEHIND, _OTHERS = 256, 256
 """The chunks that show how well: so many, behind so many."""
 _FEW, _MANY = SHARDS[:2]
 _TOKENS = 200
@@ -49,6 +49,27 @@ def evenness(shards: int) -> Cells:
             f"K = {blocks}: cut as {_either(SAMPLES)} chunks say": ", ".join(after),
             f"K = {blocks}: columns, parts, manifest": told,
         }
+    return cells
+
+
+def fullest(peers: int) -> Cells:
+    """Return how much more than its share of all connections the fullest peer holds.
+
+    A peer's share is that of the capacity of all peers, and of the shards when they are placed.
+    """
+    shards, placed = fitting(peers), placement(peers, fitting(peers))
+    share = np.array(placed.shares) / np.sum(placed.shares)
+    cells: Cells = {"N": f"{shards:,}"}
+    for blocks in BLOCKS:
+        layout = Layout(shards=shards, blocks=blocks)
+        lists: dict[str, tuple[Cut, ...]] = {"nothing cut": (), "cut": chosen(shards, blocks)}
+        for name, cuts in lists.items():
+            held = by_shard(learned(_OTHERS, _BEHIND), layout, cuts)
+            of_peer = np.zeros(peers)
+            np.add.at(of_peer, placed.owner_matrix, held[:, np.newaxis] / held.sum() / REPLICAS)
+            most, nearly = np.percentile(of_peer / share, [100, 95])
+            told = f"{number(float(most))}, {number(float(nearly))}"
+            cells[f"K = {blocks}, {name}: the fullest peer, and 95 of 100 at most"] = told
     return cells
 
 

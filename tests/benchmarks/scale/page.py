@@ -35,6 +35,7 @@ TABLES = [
     Table(
         "reads", tuple(f"{n:,} peers" for n in cuts.PEERS), lambda at: cuts.reads(cuts.PEERS[at])
     ),
+    _by_peers("fullest", cuts.fullest),
     Table("columns", tuple(columns.COLUMNS), columns.column),
     _by_peers("moves", shards.moved),
     _by_peers("repair", repair.done),
