@@ -9,6 +9,9 @@ with it, so then only keepers count, which have standing and a disk.
 
 The owners need not all be running at the moment of the drop. If they had to be, a peer could not
 leave a swarm in which some peer is always being restarted.
+
+A shard without chunks is dropped as soon as all its owners are ready: nothing can be lost. In a new
+swarm the first peers hold most shards, and would take part in each chunk for half a minute longer.
 """
 
 import numpy as np
@@ -38,9 +41,11 @@ class ShardDrop:
     def due(self, leaving: bool, now: float) -> tuple[list[Action], dict[int, Spare]]:
         """Drop the shards that may be dropped; return what owners must prove to allow others."""
         dropped, spare, cooled = list[int](), dict[int, Spare](), list[Action]()
-        unwanted = self._unwanted(now)
+        unwanted, lingered = self._unwanted(now)
         for shard, mine in self._held.sets(unwanted).items() if unwanted else ():
             if self._writes.awaited_by(shard) or self._cooling.awaits(shard, mine):
+                continue
+            if shard not in lingered and (mine or not self._is_ready_everywhere(shard, now)):
                 continue
             goes = not mine or self._is_held_by_all(shard, mine, leaving, now)
             if goes and (not mine or self._cooling.may_drop(shard, mine, now)):
@@ -85,16 +90,21 @@ class ShardDrop:
         lately = self._readiness.words(shard, now, TRIAL)
         return Spare(mine, owners, covering, all_ready(lately, owners))
 
-    def _unwanted(self, now: float) -> list[int]:
-        """Return the shards that this peer does not own and has kept for long enough, ascending.
+    def _is_ready_everywhere(self, shard: int, now: float) -> bool:
+        """Return whether all owners of a shard lately reported it ready."""
+        return all_ready(self._readiness.words(shard, now), self._replicas.owners(shard))
 
-        Syncing shards may be dropped at once, draining shards after `linger` seconds.
+    def _unwanted(self, now: float) -> tuple[list[int], set[int]]:
+        """Return the shards that this peer holds and does not own, ascending.
+
+        Also those of them that it has kept for long enough: syncing shards may be dropped at once,
+        draining shards after `linger` seconds.
         """
         if not len(
             self._replicas.all(ReplicaState.SYNCING, ReplicaState.DRAINING)
         ):  # the common case
-            return []
+            return [], set()
         syncing = self._replicas.all(ReplicaState.SYNCING).tolist()
         unwanted = [shard for shard in syncing if not self._replicas.wanted(shard)]
-        lingered = self._replicas.lingered(self._settings.linger, now)
-        return sorted(unwanted + lingered)
+        lingered = {*unwanted, *self._replicas.lingered(self._settings.linger, now)}
+        return sorted([*unwanted, *self._replicas.all(ReplicaState.DRAINING).tolist()]), lingered

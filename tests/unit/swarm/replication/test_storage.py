@@ -235,6 +235,30 @@ def test_a_shard_goes_when_all_its_owners_have_it(
     assert (side.core.reports.of(D, 0) is None) is goes
 
 
+@pytest.mark.parametrize(
+    ("said", "age", "chunks", "goes"),
+    [
+        ("r", 0, (), True),
+        ("r0", 0, (), True),  # it has more than is here
+        ("r", SETTINGS.word_counts, (), True),
+        ("r", SETTINGS.word_counts + 0.1, (), False),  # said too long ago
+        ("s", 0, (), False),  # it serves no reads yet
+        ("d", 0, (), False),  # it goes, too
+        ("r0", 0, (0,), False),  # what is here must be proved
+    ],
+)
+def test_a_shard_without_chunks_goes_once_all_its_owners_are_ready(
+    said: str, age: float, chunks: tuple[int, ...], goes: bool
+) -> None:
+    side, now = drained(chunks), NOW + 1
+    for peer in (B, C):
+        word(side, peer, "r0", now)
+    word(side, D, said, now - age)
+    side.tick(now)
+    assert states(side.core.replicas) == ("aaaa" if goes else "dddd")
+    assert show(side, now, *chunks) == []  # nobody is asked for a proof so soon
+
+
 def test_a_shard_goes_when_all_showed_it_though_one_is_silent_by_now() -> None:
     side, begun = drained(), NOW + LINGER
     later = begun + SETTINGS.word_counts + 1
