@@ -51,7 +51,7 @@ _WORD_WITHIN = 5.0
 """Seconds after which a learned chunk is overdue, and may be dropped to free its slot. Normally it
 is committed or revoked well before: the coordinator's decision takes one round trip, the push
 another."""
-_SEALED_OTHERWISE = f"{BUSY}: another client has this chunk sealed for another number of shards"
+_OTHERWISE = f"{BUSY}: another client has this chunk learned from another text, or sealed otherwise"
 _MOST_REASON = 200
 """Maximum length in characters of the reason that a heartbeat gives for a failed chunk."""
 
@@ -88,6 +88,9 @@ class _Learned(NamedTuple):
 class _InWork(NamedTuple):
     """A chunk in progress."""
 
+    sentences: list[str]
+    """The text that is learned. Any client may order text under any job's name, so a client gets
+    the result of its own text only."""
     doublings: int
     """Number of doublings of the layout in which the chunk is sealed."""
     size: int
@@ -126,7 +129,7 @@ class Worker:
         self._orders: dict[Key, _Orders] = {}
         self._on_its_way: dict[_Task, _InWork] = {}
         """The chunks in progress. A chunk that several coordinators want takes one slot, and is
-        sealed only once: a coordinator that wants another seal is refused."""
+        sealed only once: a coordinator that has another text or wants another seal is refused."""
         self._leaving = False
 
     @property
@@ -159,9 +162,9 @@ class Worker:
         orders = self._orders.get(key, _Orders(now, now + _EVERY))
         orders.heard = now
         in_work = self._on_its_way.get(task)
-        if in_work is not None and in_work[:2] != (order.doublings, order.size):
+        if in_work is not None and in_work[:3] != (order.sentences, order.doublings, order.size):
             if not self._is_late(task, now):
-                return [Reply(ticket, Refusal(_SEALED_OTHERWISE))]
+                return [Reply(ticket, Refusal(_OTHERWISE))]
             self._drop(task)  # its coordinator may have gone long ago
             in_work = None
         if order.chunk in orders.working or order.chunk in orders.done:
@@ -175,7 +178,7 @@ class Worker:
             return [Reply(ticket, LearnAck()), *self._offered(*task, in_work.learned.lesson, now)]
         if in_work is not None:
             return [Reply(ticket, LearnAck())]
-        self._on_its_way[task] = _InWork(order.doublings, order.size)
+        self._on_its_way[task] = _InWork(order.sentences, order.doublings, order.size)
         sealing = order.doublings, order.size
         return [Reply(ticket, LearnAck()), Compute(*task, order.sentences, *sealing)]
 

@@ -1,5 +1,7 @@
 """A worker, with what it was to learn and what it asked for."""
 
+from collections.abc import Sequence
+
 from giaann_p2p.store.layout import Shards
 from giaann_p2p.swarm.training.worker import Lesson, Worker
 from giaann_p2p.swarm.training.writer import Writer
@@ -44,6 +46,7 @@ class Working:
     def __init__(self, slots: int = 2) -> None:
         self.worker = Worker(slots, Writer(Around(A, B), 4.0), vouch)
         self.learning: list[tuple[bytes, int]] = []
+        self.texts: list[list[str]] = []
         self.stopped: list[tuple[bytes, int]] = []
         self.calls: list[Call] = []
         self.replies: dict[int, Message] = {}
@@ -64,13 +67,20 @@ class Working:
                 self.stopped.append((action.job, action.chunk))
             else:
                 assert isinstance(action, Compute)
-                assert action.sentences == TEXT
+                self.texts.append(action.sentences)
                 self.learning.append((action.job, action.chunk))
 
-    def order(self, chunk: int, peer: Peer = C, job: bytes = JOB, now: float = NOW) -> Message:
+    def order(
+        self,
+        chunk: int,
+        peer: Peer = C,
+        job: bytes = JOB,
+        now: float = NOW,
+        text: Sequence[str] = TEXT,
+    ) -> Message:
         """Let a coordinator ask for a chunk; return what it is answered."""
         self.tickets += 1
-        self.do(self.worker.asked(self.tickets, peer, Learn(job, chunk, TEXT), now))
+        self.do(self.worker.asked(self.tickets, peer, Learn(job, chunk, [*text]), now))
         return self.replies[self.tickets]
 
     def computed(self, chunk: int, error: str = "", job: bytes = JOB, now: float = NOW) -> None:

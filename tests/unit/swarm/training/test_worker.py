@@ -6,13 +6,23 @@ from giaann_p2p.swarm.wire.message import Message
 from giaann_p2p.swarm.wire.messages import Pushed, Refusal
 from giaann_p2p.swarm.wire.training_messages import Beat, BeatAck, LearnAck
 from tests.helpers_swarm import JOB, MESSAGES, NOW, OTHER_JOB, A, B, C, D
-from tests.unit.swarm.training.helpers_worker import ALL, FULL, Working, beat, brings, push, pushed
+from tests.unit.swarm.training.helpers_worker import (
+    ALL,
+    FULL,
+    TEXT,
+    Working,
+    beat,
+    brings,
+    push,
+    pushed,
+)
 
 
 def test_a_chunk_is_learned_brought_to_its_owners_and_told_of() -> None:
     one = Working()
     assert one.order(7) == LearnAck()
     assert one.learning == [(JOB, 7)]
+    assert one.texts == [TEXT]
     assert one.calls == []
     one.computed(7)
     assert one.of(A) == one.of(B) == [push(7)]
@@ -268,6 +278,29 @@ def test_what_is_left_is_stopped_also_when_there_is_more_to_tell() -> None:
     one.heard(C, 1, now=NOW + 3)
     assert one.stopped == [(JOB, 1)]
     assert one.of(C) == [beat([], [], {2: "no"})]
+
+
+@pytest.mark.parametrize("is_learned", [False, True])
+def test_nobody_gets_the_result_of_anothers_text(is_learned: bool) -> None:
+    one = Working(slots=2)
+    one.order(1, D, text=["Bees make steel."])
+    one.brings = False
+    if is_learned:
+        one.computed(1)
+    answer = one.order(1, C)
+    assert isinstance(answer, Refusal)
+    assert answer.is_busy
+    assert one.of(C) == []
+    assert one.order(1, D, text=["Bees make steel."]) == LearnAck()
+
+
+def test_another_text_under_the_same_name_takes_turns_once_it_is_late() -> None:
+    one = Working(slots=1)
+    one.brings = False  # D does not decide
+    one.order(1, D, text=["Bees make steel."])
+    one.computed(1)
+    assert one.order(1, C, now=NOW + 6) == LearnAck()
+    assert one.texts == [["Bees make steel."], TEXT]
 
 
 def test_none_can_leave_what_is_anothers() -> None:
