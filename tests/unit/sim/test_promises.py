@@ -204,6 +204,7 @@ def test_a_peer_that_does_not_leave(swarm: Swarm) -> None:
 
 def test_a_draining_shard_is_not_at_rest() -> None:
     swarm = founded(3, Settings(standing=0))  # so nobody holds it beside newcomers
+    swarm.clients.append(Client(swarm, "client0", JOB, [0, 1, 2], 0.0))
     swarm.clock.run_until(60)
     for _ in range(3):
         swarm.add_storage()
