@@ -72,6 +72,9 @@ class Applied:
 
     def __init__(self, sets: dict[bytes, BitMap] | None = None) -> None:
         self._sets = sets or {}
+        self.foreign = 0
+        """The approximate memory in bytes that decoding this set took, apart from what it shared
+        with another set then; 0 for a set that no peer sent."""
         self._compared: tuple[_Compared, ...] = ()
         self._count: int | None = None
         self._fingerprint: int | None = None
@@ -118,8 +121,7 @@ class Applied:
     @property
     def nbytes(self) -> int:
         """The approximate memory that the set takes, in bytes."""
-        sparse, dense = 2 * len(self), len(self) // 8 + _DENSE * len(self._sets)
-        return SET_BYTES * len(self._sets) + min(sparse, dense)
+        return _nbytes(len(self), len(self._sets))
 
     @property
     def fingerprint(self) -> int:
@@ -170,7 +172,9 @@ class Applied:
     def with_parts(self, parts: Collection[int], others: "Applied") -> "Applied":
         """Return this set with its jobs in some parts replaced by the jobs of `others`."""
         kept = {job: chunks for job, chunks in self._sets.items() if job[0] not in parts}
-        return Applied({**kept, **others._sets})
+        found = Applied({**kept, **others._sets})
+        found.foreign = others.foreign
+        return found
 
     def of(self, job: bytes) -> BitMap:
         """Return one job's chunk numbers, including its withdrawal marks."""
@@ -275,11 +279,16 @@ class Applied:
         return found
 
     def sharing(self, other: "Applied") -> "Applied":
-        """Return an equal set that reuses `other`'s memory for each job with the same chunks."""
+        """Return an equal set that reuses `other`'s memory for each job with the same chunks.
+
+        This set is one that another peer sent; the rest of it counts as `foreign`.
+        """
         both = ((job, other._sets.get(job), chunks) for job, chunks in self._sets.items())
         known = {job: theirs for job, theirs, mine in both if theirs == mine and theirs is not None}
         new = {job: chunks for job, chunks in self._sets.items() if job not in known}
-        return Applied({**known, **new})
+        found = Applied({**known, **new})
+        found.foreign = Applied(new).nbytes
+        return found
 
     def to_bytes(self) -> bytes:
         """Return the canonical encoding of this set: equal sets have equal bytes."""
@@ -318,6 +327,18 @@ class Applied:
         if len(sets) < len(pairs) or any(len(job) != JOB_BYTES for job in sets):
             raise DamagedError("invalid set of chunks: a job occurs twice or has an invalid name")
         return cls(sets)
+
+
+def memory_of(sets: Iterable[Applied], besides: Applied) -> int:
+    """Return the approximate memory of some sets, apart from what they share with `besides`."""
+    each = {id(chunks): chunks for one in sets for chunks in one._sets.values()}
+    for chunks in besides._sets.values():
+        each.pop(id(chunks), None)
+    return _nbytes(sum(map(len, each.values())), len(each))
+
+
+def _nbytes(chunks: int, jobs: int) -> int:
+    return SET_BYTES * jobs + min(2 * chunks, chunks // 8 + _DENSE * jobs)
 
 
 def digest_of(parts: bytes) -> bytes:

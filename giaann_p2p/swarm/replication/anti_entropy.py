@@ -4,6 +4,7 @@ from collections.abc import Callable
 from functools import partial
 
 from giaann_p2p.errors import DamagedError, MessageError
+from giaann_p2p.store.applied import Applied, memory_of
 from giaann_p2p.swarm.replication.set_comparison import Sets, next_by_parts, question_of, words_of
 from giaann_p2p.swarm.replication.shared import Shared
 from giaann_p2p.swarm.wire.actions import Action, Call
@@ -15,6 +16,10 @@ from giaann_p2p.swarm.wire.replica import ReplicaState
 _LOAD = 8
 """By which factor the pause between two comparisons with a peer exceeds the time that its last
 answer took. More: a busy machine gets to rest sooner; less: hurried comparisons stay frequent."""
+
+_MOST_FOREIGN = 96 << 20
+"""Maximum memory in bytes of the sets of chunks that one peer reports, apart from what they share
+with those here: enough for two sets of as many jobs as there may be."""
 
 
 class AntiEntropy:
@@ -39,6 +44,7 @@ class AntiEntropy:
         self._took: dict[Peer, float] = {}  # seconds that each peer's last answer took
         self._changed = shared.begun
         self._by_parts: dict[Peer, list[int]] = {}  # shards to compare by parts, by peer
+        self._foreign: dict[Peer, int] = {}  # memory of the sets that each peer reported, at most
         self._seen, self._known = (-1, -1), dict[Peer, list[int]]()
 
     def hurry(self, peer: Peer, now: float) -> None:
@@ -98,6 +104,7 @@ class AntiEntropy:
         self._asked = {peer: when for peer, when in self._asked.items() if peer in found}
         self._took = {peer: took for peer, took in self._took.items() if peer in found}
         self._by_parts = {peer: some for peer, some in self._by_parts.items() if peer in found}
+        self._foreign = {peer: taken for peer, taken in self._foreign.items() if peer in found}
         return found
 
     def _question(self, peer: Peer, shards: list[int], now: float) -> list[Action]:
@@ -124,8 +131,10 @@ class AntiEntropy:
         if isinstance(answer, Refusal):
             self._others.heard(peer)
             return []
+        before = {id(word.chunks): word.chunks for word in self._reports.by(peer)}
         try:
-            words = words_of(answer, shards, mine, asked, question.parts)
+            words = words_of(answer, shards, mine, asked, question.parts, before.values())
+            self._check_memory(peer, [word.chunks for word in words.values()], mine)
         except (MessageError, DamagedError):
             self._others.suspect(peer, now)
             return []
@@ -142,6 +151,21 @@ class AntiEntropy:
             if word.chunks is not mine[shard]:
                 self.changed(now)
         return actions + self._then(peer, now)
+
+    def _check_memory(self, peer: Peer, sets: list[Applied], mine: Sets) -> None:
+        """Raise MessageError if the sets of chunks that a peer reported take too much memory.
+
+        Those of an honest peer are like each other, and share most of it. What has been replaced is
+        only left out of the account when that becomes too large.
+        """
+        new = {id(one): one.foreign for one in sets}
+        taken = self._foreign.get(peer, 0) + sum(new.values())
+        if taken > _MOST_FOREIGN:
+            kept = (word.chunks for word in self._reports.by(peer))
+            taken = memory_of([*kept, *sets], max(mine.values(), key=len))
+        if taken > _MOST_FOREIGN:
+            raise MessageError("a peer reports too many different sets of chunks")
+        self._foreign[peer] = taken
 
     def _pauses(self, now: float) -> Callable[[list[int], float], float]:
         """Return a function for the pause between two comparisons of some shards with a peer.

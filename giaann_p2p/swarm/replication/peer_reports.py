@@ -61,6 +61,10 @@ class PeerReports:
         """Return a peer's latest report on a shard, or None if it never reported."""
         return self._words.get(shard, {}).get(peer)
 
+    def by(self, peer: Peer) -> Iterator[PeerReport]:
+        """Yield a peer's latest report on each shard on which it ever reported."""
+        return (words[peer] for words in self._words.values() if peer in words)
+
     def on(self, shard: int, since: float) -> Iterator[tuple[Peer, PeerReport]]:
         """Yield each peer's report on a shard, if its question was sent at `since` or later."""
         for peer, word in self._words.get(shard, {}).items():

@@ -132,11 +132,13 @@ def words_of(
     mine: Sets,
     asked: float,
     parts: Sequence[bytes] | None = None,
+    before: Iterable[Applied] = (),
 ) -> dict[int, PeerReport]:
     """Parse the answer to a comparison into reports by shard, as of the time `asked`.
 
     `parts`: the digests of parts in the question. Shards whose sets must wait for the next answer
     are left out; if the question has digests, the answer must report on at least one shard.
+    `before`: sets that the same peer sent earlier, which are like these.
 
     Raises MessageError or DamagedError if the answer is missing or invalid.
     """
@@ -150,7 +152,7 @@ def words_of(
         raise MessageError("an answer to a comparison has more sets than shards were asked for")
     if answer.which and not least <= min(answer.which) <= max(answer.which) < len(answer.sets):
         raise MessageError("an answer to a comparison names a set that it does not have")
-    told = _Told(answer, mine.values())
+    told = _Told(answer, [*mine.values(), *before])
     words = {}
     for shard, letter, at in zip(shards, states, answer.which, strict=True):
         state = _STATES[letter]
@@ -166,16 +168,17 @@ def words_of(
 class _Told:
     """The sets of an answer: whole sets, or parts that replace those of this peer's own set."""
 
-    def __init__(self, answer: Compared, mine: Iterable[Applied]) -> None:
+    def __init__(self, answer: Compared, known: Iterable[Applied]) -> None:
         self._parts = answer.parts or [b""] * len(answer.sets)
         if len(self._parts) != len(answer.sets):
             raise MessageError("an answer to a comparison must have a list of parts for each set")
         self._sets, jobs, like = list[Applied](), 0, _NOTHING
         if answer.sets:  # share memory with the largest set here: most shards have equal chunks
-            like = max(mine, key=len, default=like)
+            like = max(known, key=len, default=like)
         for data, parts in zip(answer.sets, self._parts, strict=True):
-            self._sets.append(Applied.received(data).sharing(like))
-            jobs += self._sets[-1].jobs
+            self._sets.append(one := Applied.received(data).sharing(like))
+            like = max(like, one, key=len)
+            jobs += one.jobs
             if jobs > MOST_JOBS:
                 raise MessageError(f"a comparison's answer has over {MOST_JOBS:,} jobs in its sets")
             if parts and not all(job[0] in parts for job in self._sets[-1]):

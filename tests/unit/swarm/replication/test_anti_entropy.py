@@ -1,8 +1,10 @@
 """Comparing sets of chunks: who is asked when, and what an answer is worth."""
 
 import pytest
+from pyroaring import BitMap
 
-from giaann_p2p.swarm.replication import set_comparison
+from giaann_p2p.store.applied import Applied
+from giaann_p2p.swarm.replication import anti_entropy, set_comparison
 from giaann_p2p.swarm.replication.peer_reports import PeerReport
 from giaann_p2p.swarm.wire.actions import Apply, Call
 from giaann_p2p.swarm.wire.messages import (
@@ -434,3 +436,45 @@ def test_who_names_large_sets_again_and_again_is_suspected() -> None:
     side.answer(to(side, B), lie(which=[-2] * SHARDS), NOW)
     assert side.around.suspected == [B]
     assert [call for call in compares(side) if call.peer == B] == []
+
+
+def some_jobs(first: int) -> Applied:
+    """Return a set of a hundred jobs that nobody else has."""
+    names = [number.to_bytes(16, "big") for number in range(first, first + 100)]
+    return Applied({name: BitMap([0]) for name in names})
+
+
+@pytest.mark.parametrize(
+    ("apart", "is_suspected"),
+    [(100, True), (1, False)],  # of sets that have most in common, it is in memory once
+)
+def test_who_reports_more_than_memory_is_meant_for_is_suspected(
+    apart: int, is_suspected: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(anti_entropy, "_MOST_FOREIGN", int(2.5 * some_jobs(0).nbytes))
+    side = asking()
+    for shard in range(SHARDS - 1):  # the others wait for the next answer, which is wanted at once
+        assert side.around.suspected == []
+        answer = lie(
+            states=b"r" * (SHARDS - shard),
+            which=[0] + [-2] * (SHARDS - shard - 1),
+            sets=[some_jobs(apart * shard).to_bytes()],
+        )
+        side.answer(to(side, B), answer, NOW)
+    assert side.around.suspected == ([B] if is_suspected else [])
+    kept = [side.core.reports.of(B, shard) is not None for shard in range(SHARDS)]
+    assert kept == [True, True, not is_suspected, False]
+
+
+def test_what_was_replaced_is_not_held_against_a_peer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(anti_entropy, "_MOST_FOREIGN", int(2.5 * some_jobs(0).nbytes))
+    side = asking()
+    for number in range(6):
+        now = NOW + number * SETTINGS.compare_every
+        side.tick(now)
+        sets = [some_jobs(100 * number).to_bytes()]
+        side.answer(to(side, B), lie(which=[0, -1, -1, -1], sets=sets), now)
+    assert side.around.suspected == []
+    word = side.core.reports.of(B, 0)
+    assert word is not None
+    assert word.chunks == some_jobs(500)
