@@ -162,8 +162,9 @@ class PushedChunk:
     def waits_for_keepers(self, others: "PeersView", now: float) -> bool:
         """Return whether any shard still lacks a keeper that has the chunk.
 
-        `PeersView.kept` says which shards need one. In addition, each reachable peer beside the
-        owners must have taken or refused the chunk, unless a keeper among these peers has it.
+        `PeersView.kept` says which shards need one. In addition, each reachable peer with standing
+        beside the owners must have taken or refused the chunk, unless a keeper among these peers
+        has it. Others beside them may be strangers that claim shards to delay all commits.
         """
         if not (self.kept(others) | ~others.kept(now)).all():
             return True
@@ -173,6 +174,7 @@ class PushedChunk:
             for peer in self.beside
             if (lacking := self.lacking.get(peer)) is not None
             and peer not in self.refused
+            and others.stands(peer)
             and others.not_suspected(peer, now)
         )
 

@@ -157,7 +157,8 @@ def refused_beside(few: int, answer: Refusal, again: float) -> tuple[Writing, li
     Return when the peer was asked, in seconds from the first time.
     """
     one = Writing(B, C, D, few=few)
-    one.around.newcomers, one.around.beside_owners = {A, B, C, D}, {A: shards(*range(SHARDS))}
+    one.around.newcomers, one.around.beside_owners = {B, C, D}, {A: shards(*range(SHARDS))}
+    one.around.without_disk = {A}  # so it is no keeper
     one.push()
     for call in list(one.calls):
         if isinstance(call.message, Carry):
@@ -221,7 +222,7 @@ def test_a_peer_that_always_says_that_it_divides_delays_only_the_first_chunks() 
 
 def test_peers_that_take_turns_to_say_that_they_divide_do_not_stop_a_chunk() -> None:
     one = Writing(B, C, D, few=1 << 30)
-    one.around.newcomers = {A, B, C, D, E}
+    one.around.newcomers, one.around.without_disk = {B, C, D}, {A, E}
     one.around.beside_owners = {A: shards(*range(SHARDS)), E: shards(*range(SHARDS))}
     one.push()
     for peer in (B, C, D):

@@ -357,6 +357,15 @@ def test_nobody_away_is_waited_for_once_a_keeper_has_it() -> None:
     assert writing.writer.awaited(JOB, NOW) == []
 
 
+def test_strangers_beside_the_owners_delay_nothing() -> None:
+    writing = _beside()
+    writing.around.newcomers = {A}
+    writing.push()
+    for peer in (B, C):
+        writing.answer(peer, Pushed(ALL))
+    assert len(writing.committed) == 1
+
+
 def test_a_keeper_without_a_disk_is_none() -> None:
     writing = _beside()
     writing.around.without_disk = {A}
