@@ -327,8 +327,12 @@ class Reader:
     def _put_to_the_vote(self, part: Part, now: float) -> None:
         voters = self._voters.voters(part.shard, now)
         doubted = [peer for peer in voters if not self._others.not_suspected(peer, now)]
-        serving = self._others.ready(part.shard, now)
-        serving = [peer for peer in serving if not self._voters.liar_backoff.holds(peer, now)]
+        is_avoided = self._voters.liar_backoff.holds
+        serving = [
+            peer
+            for peer in self._others.ready(part.shard, now)
+            if self._others.stands(peer) and not is_avoided(peer, now)
+        ]
         part.ballot = Ballot(voters, doubted, self._voters.replicas(now), serving)
 
     def _vote(self, part: Part, ballot: Ballot, peer: Peer, told: RowAnswer, now: float) -> None:

@@ -175,9 +175,10 @@ class Ballot:
         """Number of votes that a row needs: a majority of the owners that the shard should have.
 
         The number does not shrink while owners are silent, or still fetch the shard. Otherwise a
-        liar would win alone while the others come back from a restart.
+        liar would win alone while the others come back from a restart. If more peers vote, in place
+        of owners, it is a majority of them: a few that lie must not win because they come first.
         """
-        return majority(self._replicas or len(self.electorate))
+        return majority(max(self._replicas, len(self.electorate)))
 
     @property
     def _instead(self) -> set[Peer]:

@@ -192,6 +192,14 @@ def test_while_two_of_three_fetch_a_shard_the_third_is_not_believed_alone() -> N
     assert one.read(NEURONS) is None
 
 
+@pytest.mark.parametrize("strangers", [set(), {D, E}])
+def test_who_has_no_standing_does_not_vote_in_place_of_owners(strangers: set[Peer]) -> None:
+    one = world(adds, honest, honest, adds, adds)
+    one.around.capacities = dict.fromkeys([A, B, C], 1 << 30)
+    one.moved, one.around.newcomers = {B, C}, strangers
+    assert (one.read(NEURONS) is None) == bool(strangers)
+
+
 def test_who_was_in_doubt_before_holds_up_little() -> None:
     one = world(honest, silent, honest)
     one.around.unreachable = {B}

@@ -14,7 +14,7 @@ from giaann_p2p.swarm.wire.identity import Peer
 from tests.helpers_swarm import A, B, C, D
 from tests.unit.swarm.helpers_rows import row
 
-E = Peer(b"E" * 32)
+E, F, G = (Peer(letter * 32) for letter in (b"E", b"F", b"G"))
 SALT = b"nobody knows it."
 NEURONS = [Neuron(concept, feature) for concept in range(1, 101) for feature in range(20)]
 
@@ -188,6 +188,19 @@ def test_while_most_owners_fetch_a_shard_the_one_left_is_not_believed_alone() ->
     ballot.heard(D, [TRUE])
     assert ballot.result() is None
     ballot.heard(E, [TRUE])
+    assert ballot.result() == [TRUE]
+
+
+def test_the_more_vote_in_place_of_owners_the_more_must_agree() -> None:
+    ballot = Ballot([A, B, C], [], 3, serving=[A, D, E, F, G])
+    for peer in (B, C):
+        ballot.moved(peer)
+    for peer in (A, D):
+        ballot.heard(peer, [FALSE])
+    for peer in (E, F):
+        ballot.heard(peer, [TRUE])
+    assert (ballot.need, ballot.result()) == (3, None)
+    ballot.heard(G, [TRUE])
     assert ballot.result() == [TRUE]
 
 
