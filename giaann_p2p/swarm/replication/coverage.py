@@ -16,18 +16,16 @@ def caught_up(mine: Applied, words: Words) -> bool:
     return any(word.state.serves and word.chunks <= mine for word in words.values())
 
 
-def may_begin(mine: Applied, words: Words, others: Iterable[Peer], quorum: int) -> bool:
+def may_begin(mine: Applied, words: Words, others: Iterable[PeerReport], quorum: int) -> bool:
     """Return whether a shard that is ready nowhere may become ready here with the chunks `mine`.
 
-    `others` are the shard's other owners. A quorum of owners, this peer included, must be syncing
-    the shard, and no peer may report a chunk that is missing from `mine`.
+    No report in `words` may be of a ready replica, or of a chunk that is missing from `mine`. A
+    quorum of owners, this peer included, must be syncing the shard; `others` are the reports of the
+    other owners.
     """
-    if any(word.state.serves for word in words.values()):
+    if any(word.state.serves or not word.chunks <= mine for word in words.values()):
         return False
-    there = [words[peer] for peer in others if peer in words]
-    if any(not word.chunks <= mine for word in words.values()):
-        return False
-    return 1 + sum(word.state is ReplicaState.SYNCING for word in there) >= quorum
+    return 1 + sum(word.state is ReplicaState.SYNCING for word in others) >= quorum
 
 
 def covered(mine: Applied, words: Words, owners: Sequence[Peer], quorum: int, since: float) -> bool:

@@ -12,6 +12,8 @@
 3. In case 2 the chunks of cold copies must come first. This peer merges its own copy of the shard.
    If another peer that answers has a copy, this peer waits until that copy is offered, for up to
    `patience` plus `offer` seconds.
+4. So long it also waits in case 2 for peers without standing that claim to have the shard ready, or
+   chunks that are not here. Honest ones deliver them; strangers could keep a swarm unreadable.
 """
 
 from collections.abc import Mapping
@@ -44,13 +46,17 @@ class Readiness:
         if caught_up(mine, words):
             return True
         since = self._replicas.held_since(shard)
-        if not self.has_waited(now, since) or self._is_ready_elsewhere(shard, now):
+        if not self.has_waited(now, since):
+            return False
+        strangers_count = not self.has_waited(now - self._at_most, since)
+        if self._is_ready_elsewhere(shard, strangers_count, now):
             return False
         if self._cold_copies.awaits(shard, mine) or self._waits_to_hear(shard, words, now):
             return False
-        owners = self._replicas.owners(shard)
-        others = [peer for peer in owners if peer != self._replicas.me]
-        rules = self._shared.rules
+        owners, rules = self._replicas.owners(shard), self._shared.rules
+        others = [words[peer] for peer in owners if peer in words and peer != self._replicas.me]
+        if not strangers_count:
+            words = {peer: word for peer, word in words.items() if self._others.stands(peer)}
         return may_begin(mine, words, others, min(rules.begin, len(owners)))
 
     def has_waited(self, now: float, since: float = -inf) -> bool:
@@ -61,6 +67,11 @@ class Readiness:
         if (looked := self._others.looked_at()) is None:
             return False
         return now - max(self._begun, looked, since) >= self._settings.patience
+
+    @property
+    def _at_most(self) -> float:
+        """Seconds for which to wait for what strangers claim, or for a cold copy."""
+        return self._settings.patience + self._settings.offer
 
     def words(self, shard: int, now: float, seconds: float | None = None) -> dict[Peer, PeerReport]:
         """Return the reports on a shard of the last `seconds`; the default is `word_counts`.
@@ -75,8 +86,17 @@ class Readiness:
         excluded = self._replicas.excluded(shard)
         return {peer: w for peer, w in self._reports.on(shard, since) if peer not in excluded}
 
-    def _is_ready_elsewhere(self, shard: int, now: float) -> bool:
-        return not self._replicas.excluded(shard).issuperset(self._others.ready(shard, now))
+    def _is_ready_elsewhere(self, shard: int, strangers_count: bool, now: float) -> bool:
+        """Return whether a peer announces a shard as ready; perhaps only those with standing count.
+
+        Peers that are excluded from the shard do not count.
+        """
+        excluded = self._replicas.excluded(shard)
+        return any(
+            strangers_count or self._others.stands(peer)
+            for peer in self._others.ready(shard, now)
+            if peer not in excluded
+        )
 
     def _waits_to_hear(self, shard: int, words: Mapping[Peer, PeerReport], now: float) -> bool:
         """Return whether to wait for a reachable peer that has yet to offer its cold copy.
@@ -89,4 +109,4 @@ class Readiness:
             self._unheard_since.pop(shard, None)
             return False
         since = self._unheard_since.setdefault(shard, now)
-        return now - since < self._settings.patience + self._settings.offer
+        return now - since < self._at_most

@@ -106,6 +106,34 @@ def test_where_nobody_is_ready_a_quorum_begins(
     assert states(side.core.replicas) == ("rrrr" if is_ready else "ssss")
 
 
+STRANGERS_WAIT = 2 * SETTINGS.patience + SETTINGS.offer
+
+
+@pytest.mark.parametrize("claims", ["ready", "r01", "s01"])
+@pytest.mark.parametrize(
+    ("stands", "after", "is_ready"),
+    [
+        (False, STRANGERS_WAIT, True),
+        (False, STRANGERS_WAIT - 0.1, False),  # it may deliver
+        (True, STRANGERS_WAIT, False),
+        (True, 100 * STRANGERS_WAIT, False),
+    ],
+)
+def test_what_strangers_claim_and_never_deliver_does_not_keep_a_shard_from_beginning(
+    claims: str, stands: bool, after: float, is_ready: bool
+) -> None:
+    side = side_of(A, B, C, D, chunks=(0,))
+    side.around.newcomers = set() if stands else {D}
+    if claims == "ready":
+        side.around.ready_at = {shard: [D] for shard in ALL}
+    side.tick(NOW)
+    for peer, said in ((B, "s"), (C, "s"), (D, claims)):
+        if said != "ready":
+            word(side, peer, said, NOW + after)
+    side.tick(NOW + after)
+    assert states(side.core.replicas) == ("rrrr" if is_ready else "ssss")
+
+
 def test_alone_it_waits_for_its_patience_and_begins() -> None:
     side = side_of(A, held=[])
     side.tick(NOW)
