@@ -204,14 +204,9 @@ class PushBudget:
 
         `part` is the fraction of this peer's shards that the push has rows for.
 
-        `sets` are the chunks of the push's shards that are held here. A chunk that all of them have
-        is free, because its push is a retry after a lost acknowledgement; but not if its rows would
-        have to be fetched again, because that costs other peers work, and the author nothing.
-
-        A job is new unless all of these sets have it, or this author was charged for it recently.
+        `sets` are the chunks of the push's shards that are held here. A job is new unless all of
+        them have it, or this author was charged for it recently.
         """
-        if isinstance(push, Push) and sets and all((push.job, push.chunk) in one for one in sets):
-            return Bill((), self.chunk, 0.0)
         purses = self._purses(author, stands, now)
         is_here = bool(sets) and all(one.of(push.job) for one in sets)
         is_new = not is_here and not purses[0].has_charged(push.job)

@@ -86,7 +86,11 @@ class Pushes:
             if not len(here):
                 return [Reply(ticket, self._pushed(here))]
             self._checks.check_sender(sender, _seal_of(question))
-            sets = {id(one): one for one in self._held.sets(here.tolist()).values()}
+            held = self._held.sets(here.tolist())
+            sets = {id(one): one for one in held.values()}
+            is_known = all((question.job, question.chunk) in one for one in sets.values())
+            if is_known and len(held) == len(here):  # the store may have yet to hold some
+                return [Reply(ticket, self._pushed(here))]  # again, after a lost answer
             _check_room_for(question.job, sets.values())
             if isinstance(question, PushFrom):
                 self._check_source(sender, question.source, now)

@@ -26,7 +26,7 @@ from giaann_p2p.swarm.replication.push_budget import (
 from giaann_p2p.swarm.replication.settings import Settings
 from giaann_p2p.swarm.wire.actions import Apply, Reply
 from giaann_p2p.swarm.wire.identity import Peer
-from giaann_p2p.swarm.wire.messages import Push, Pushed, PushFrom, Refusal
+from giaann_p2p.swarm.wire.messages import Push, Pushed, Refusal
 from giaann_p2p.swarm.wire.shardset import packed
 from tests.helpers_swarm import (
     JOB,
@@ -165,20 +165,6 @@ def test_a_refusal_says_when_to_retry() -> None:
     assert f"retry in {said.again:.1f} s" in said.reason
     assert not try_push(budget, B, NOW + said.again / 2)
     assert try_push(budget, B, NOW + said.again + 0.01)
-
-
-def test_what_is_here_already_costs_nothing() -> None:
-    budget = PushBudget(Settings(), CHUNK, NOW)
-    for _ in range(1000):
-        assert isinstance(budget.bill(B, False, push_of(0), [applied(0)], NOW), Bill)
-
-
-def test_what_is_here_already_costs_as_much_as_ever_if_it_is_to_be_fetched_again() -> None:
-    budget = PushBudget(Settings(), CHUNK, NOW)
-    again = PushFrom(JOB, 0, b"", B)
-    told = [budget.bill(C, False, again, [applied(0)], NOW) for _ in range(1000)]
-    assert isinstance(told[0], Bill)
-    assert isinstance(told[-1], Refusal)
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from giaann_p2p.swarm.wire.messages import (
     FetchCarried,
     Fetched,
     Piece,
+    Push,
     Pushed,
     PushFrom,
     Refusal,
@@ -43,6 +44,7 @@ from tests.helpers_swarm import (
     sealed,
     shards,
     store,
+    update,
 )
 
 ALL = list(range(SHARDS))
@@ -96,6 +98,26 @@ def test_the_rows_are_fetched_and_taken_in_before_they_are_acknowledged() -> Non
     side.do(acts, NOW)
     assert told(side) == Pushed(packed(shards(0, 2), SHARDS))
     assert side.store.sets(ALL) == {0: applied(1), 1: applied(), 2: applied(1), 3: applied()}
+
+
+@pytest.mark.parametrize("is_fetched", [False, True])
+def test_what_is_here_already_is_acknowledged_at_once_and_costs_nothing(is_fetched: bool) -> None:
+    side, every = side_of(), packed(shards(*ALL), SHARDS)
+    side.store.apply([update(1, *ALL)])
+    push = Push(JOB, 1, every, b"not even a parcel", sealed(JOB, 1)(shards(*ALL)))
+    for ticket in range(1000):  # more than any budget allows
+        acts = side.core.asked(ticket, D, push_from(B, *ALL) if is_fetched else push, NOW)
+        assert acts == [Reply(ticket, Pushed(every))]
+
+
+@pytest.mark.parametrize("held", [ALL, [0, 1], []])
+def test_what_is_here_in_part_is_taken_in(held: list[int]) -> None:
+    side = Side(A, Around(A, B, C), store(held), delta_checks=TERMS)
+    side.store.apply([update(1, *{0, 1}.intersection(held))])
+    side.core.tick(NOW)  # it begins to hold the others, but the store does not yet
+    assert side.core.replicas.held.tolist() == ALL
+    acts = side.core.asked(7, D, push_from(B, *ALL), NOW)
+    assert [act.peer for act in acts if isinstance(act, Call)] == [B]
 
 
 @pytest.mark.parametrize("answer", [None, *MESSAGES])

@@ -144,9 +144,9 @@ def test_what_they_bring_themselves_is_not() -> None:
     check = Notary(SWARM_ID, lambda: RULES, 1, members).check
     one = Side(A, around, store(), delta_checks=DeltaChecks(SPEC, lambda: RULES, check, members))
     one.tick(NOW)
-    for author in (HONEST, LIAR):
-        came = by(author, 1)
-        push = Push(JOB, 1, packed(ALL, SHARDS), bytes(came.parcel), came.seal)
+    for chunk, author in ((1, HONEST), (2, LIAR)):
+        came = by(author, chunk)
+        push = Push(JOB, chunk, packed(ALL, SHARDS), bytes(came.parcel), came.seal)
         one.do(one.core.asked(len(replies), author.peer, push, NOW), NOW)
         replies.append(one.done[-1].message)
     assert isinstance(replies[0], Pushed)
