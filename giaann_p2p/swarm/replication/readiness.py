@@ -1,7 +1,8 @@
 """Decides when a syncing replica becomes ready to serve reads.
 
 1. A replica is ready at once if it has every chunk that a replica that serves reads, ready or
-   draining, reported recently.
+   draining, reported recently. Where peers with standing announce the shard as ready, only their
+   reports count: a stranger could report an empty replica as ready.
 2. If no peer has the shard ready, the shard becomes ready with the chunks that a quorum of its
    owners has, `patience` seconds after the first lookup of the directory, or after this peer has
    begun to hold it. It waits because the peers that had the shard may be restarting, and meanwhile
@@ -42,22 +43,24 @@ class Readiness:
 
     def is_ready(self, shard: int, mine: Applied, now: float) -> bool:
         """Return whether this peer's replica of a shard may become ready with the chunks `mine`."""
-        words = self.words(shard, now)
-        if caught_up(mine, words):
+        words, stands = self.words(shard, now), self._others.stands
+        standing = {peer: word for peer, word in words.items() if stands(peer)}
+        ready = self._ready_elsewhere(shard, now)
+        is_known = any(map(stands, ready))
+        if caught_up(mine, standing if is_known else words):
             return True
         since = self._replicas.held_since(shard)
         if not self.has_waited(now, since):
             return False
         strangers_count = not self.has_waited(now - self._at_most, since)
-        if self._is_ready_elsewhere(shard, strangers_count, now):
+        if is_known or (strangers_count and ready):
             return False
         if self._cold_copies.awaits(shard, mine) or self._waits_to_hear(shard, words, now):
             return False
         owners, rules = self._replicas.owners(shard), self._shared.rules
         others = [words[peer] for peer in owners if peer in words and peer != self._replicas.me]
-        if not strangers_count:
-            words = {peer: word for peer, word in words.items() if self._others.stands(peer)}
-        return may_begin(mine, words, others, min(rules.begin, len(owners)))
+        heeded = words if strangers_count else standing
+        return may_begin(mine, heeded, others, min(rules.begin, len(owners)))
 
     def has_waited(self, now: float, since: float = -inf) -> bool:
         """Return whether `patience` seconds have passed since `since`.
@@ -86,17 +89,10 @@ class Readiness:
         excluded = self._replicas.excluded(shard)
         return {peer: w for peer, w in self._reports.on(shard, since) if peer not in excluded}
 
-    def _is_ready_elsewhere(self, shard: int, strangers_count: bool, now: float) -> bool:
-        """Return whether a peer announces a shard as ready; perhaps only those with standing count.
-
-        Peers that are excluded from the shard do not count.
-        """
+    def _ready_elsewhere(self, shard: int, now: float) -> list[Peer]:
+        """Return the peers that announce a shard as ready and are not excluded from it."""
         excluded = self._replicas.excluded(shard)
-        return any(
-            strangers_count or self._others.stands(peer)
-            for peer in self._others.ready(shard, now)
-            if peer not in excluded
-        )
+        return [peer for peer in self._others.ready(shard, now) if peer not in excluded]
 
     def _waits_to_hear(self, shard: int, words: Mapping[Peer, PeerReport], now: float) -> bool:
         """Return whether to wait for a reachable peer that has yet to offer its cold copy.

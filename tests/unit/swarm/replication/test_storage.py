@@ -74,6 +74,35 @@ def test_a_replica_is_ready_when_it_has_caught_up(said: str, at: float, is_ready
     assert (side.told(Announce)[-1].ready.tolist() == ALL) is is_ready
 
 
+@pytest.mark.parametrize(
+    ("newcomers", "is_ready"),
+    [
+        ((), True),  # any replica that serves reads may lag behind another one a little
+        ((C,), False),
+        ((B, C), True),  # nobody is known
+    ],
+)
+def test_a_strangers_empty_replica_is_not_caught_up_with(
+    newcomers: tuple[Peer, ...], is_ready: bool
+) -> None:
+    side = side_of(A, B, C, held=ALL)
+    side.around.newcomers = {*newcomers}
+    side.around.ready_at = {shard: [B, C] for shard in ALL}
+    word(side, C, "r")
+    word(side, B, "r01")
+    side.tick(NOW)
+    assert states(side.core.replicas) == ("rrrr" if is_ready else "ssss")
+
+
+def test_before_a_known_replica_was_heard_strangers_do_not_count() -> None:
+    side = side_of(A, B, C, held=ALL)
+    side.around.newcomers = {C}
+    side.around.ready_at = {shard: [B, C] for shard in ALL}
+    word(side, C, "r")
+    side.tick(NOW)
+    assert states(side.core.replicas) == "ssss"
+
+
 def test_each_shard_is_ready_by_itself() -> None:
     side = side_of(A, B, C, chunks=(0,))
     word(side, B, "r0", numbers=[1, 2])
