@@ -8,8 +8,8 @@
    each of the three kinds occupies one thread at most. A question that a thread has begun counts
    until the thread is done, even if its asker has gone; one that no thread has begun is then
    dropped.
-3. The states of the shards are captured before a thread reads rows. If a shard has left memory
-   meanwhile, the read is repeated, because such a shard's rows look as if never learned.
+3. The states of a question's shards are captured before a thread reads rows. If one of them has
+   left memory meanwhile, the read is repeated, because its rows look as if never learned.
 4. When the peer has divided its shards, `follow` switches to decisions on the new ones. Answers in
    progress still count the former shards: rows are read again, and everything else is refused (see
    `Answers`).
@@ -186,13 +186,13 @@ class Answering:
 
     def _in_thread(self, asked: _Asked) -> asyncio.Future[Message]:
         if isinstance(asked.question, Compare | AskDigests):
-            return self._work(asked.answers.captured(), asked)
+            return self._work(asked.answers.captured(asked.question), asked)
         return self._work(asked.answers, asked)
 
     async def _rows(self, asked: _Asked) -> Message:
         for _ in range(_TRIES):
             answers = self._answers
-            before = answers.captured()
+            before = answers.captured(asked.question)
             answer = await self._work(before, asked)
             if not isinstance(answer, Rows):
                 return answer

@@ -118,18 +118,37 @@ class Answers:
         self._layout = store.layout.with_shards(shards or store.layout.shards)
         self._carried = carried
         self._orphans = orphans or Orphans()
+        self._captured: dict[int, ReplicaState] = {}
+        """The states that `state_of` looks up, of answers that are `captured`."""
         self._exports: dict[int, Export] = {}
         self._none = self._packed(np.array([], np.uint16))
 
-    def captured(self) -> "Answers":
-        """Return answers from the same store, with the shards' states fixed as they are now."""
-        states = tuple(map(self._state_of, range(self._layout.shards)))
-        return Answers(self._store, states.__getitem__, self._me, shards=len(states))
+    def captured(self, question: Message) -> "Answers":
+        """Return answers from the same store, for which the question's shards stay as they are now.
+
+        Only these shards are looked at, because this runs in the event loop, and a swarm may have
+        65,536 shards. A malformed question has none; it is refused before any state is needed.
+        """
+        states = {shard: self._state_of(shard) for shard in self._asked_for(question).tolist()}
+        answers = Answers(self._store, states.__getitem__, self._me, shards=self._layout.shards)
+        answers._captured = states
+        return answers
+
+    def _asked_for(self, question: Message) -> Shards:
+        """Return the shards whose states the answer to a question depends on, in any order."""
+        try:
+            if isinstance(question, Compare | AskDigests):
+                return self._shards(question.shards)
+            if isinstance(question, Read | ReadSlice):
+                return self._layout.shards_of(*_neurons_of(question))
+        except GiaannError:
+            return np.array([], np.uint16)
+        raise UsageError(f"the states for a {type(question).__name__} cannot be captured")
 
     def serves_less_than(self, before: "Answers") -> bool:
-        """Return whether some shard has stopped serving since these answers were captured."""
-        was, now = before._state_of, self._state_of
-        return any(was(n).serves and not now(n).serves for n in range(self._layout.shards))
+        """Return whether a shard of a captured question has stopped serving since then."""
+        now = self._state_of
+        return any(was.serves and not now(shard).serves for shard, was in before._captured.items())
 
     def to(self, question: Message, doublings: int | None = None) -> Message:
         """Return the answer to a question, or a `Refusal` with the reason.
@@ -195,12 +214,7 @@ class Answers:
         raise MessageError(f"{type(question).__name__} is not a question")
 
     def _rows(self, question: Read, asked: Layout) -> Message:
-        concept, feature = _numbers(question.concepts), _numbers(question.features)
-        if len(concept) != len(feature) or len(concept) > MOST_READ:
-            raise MessageError(
-                f"a read has as many features as concepts, and at most {MOST_READ:,};"
-                f" this one has {len(concept):,} concepts and {len(feature):,} features"
-            )
+        concept, feature = _neurons_of(question)
         same = self._same(question, list(map(Neuron, concept.tolist(), feature.tolist())))
         if same:
             concept, feature = np.delete(concept, same), np.delete(feature, same)
@@ -211,7 +225,7 @@ class Answers:
 
     def _slice(self, question: ReadSlice, asked: Layout) -> Message:
         within = RowSlice(question.halvings, question.number)
-        return self._rows_of(_numbers(question.concept), _numbers(question.feature), asked, within)
+        return self._rows_of(*_neurons_of(question), asked, within)
 
     def _same(self, question: Read, neurons: list[Neuron]) -> list[int]:
         """Return the positions of the neurons whose rows have the mark in the question."""
@@ -437,6 +451,19 @@ def size_of(answer: Rows) -> tuple[int, int]:
 def _is_told(row: Row) -> bool:
     """Return whether a row may be in an answer: it has occurred, or is part of a cut column."""
     return row.count > 0 or part_of(row.name.concept) is not None
+
+
+def _neurons_of(question: Read | ReadSlice) -> tuple[Ids, Ids]:
+    """Return the concepts and the features of the neurons in a read; MessageError if malformed."""
+    if isinstance(question, ReadSlice):
+        return _numbers(question.concept), _numbers(question.feature)
+    concept, feature = _numbers(question.concepts), _numbers(question.features)
+    if len(concept) != len(feature) or len(concept) > MOST_READ:
+        raise MessageError(
+            f"a read has as many features as concepts, and at most {MOST_READ:,};"
+            f" this one has {len(concept):,} concepts and {len(feature):,} features"
+        )
+    return concept, feature
 
 
 def _numbers(data: bytes) -> Ids:

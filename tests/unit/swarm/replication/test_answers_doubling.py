@@ -27,7 +27,7 @@ from giaann_p2p.swarm.wire.messages import (
 )
 from giaann_p2p.swarm.wire.replica import ReplicaState
 from giaann_p2p.swarm.wire.row_mark import SALT_BYTES, mark
-from giaann_p2p.swarm.wire.row_messages import AskColumn, Rows
+from giaann_p2p.swarm.wire.row_messages import AskColumn, Read, ReadSlice, Rows
 from giaann_p2p.swarm.wire.shardset import packed, unpacked
 from tests.helpers_swarm import LESSONS, LIMITS, SHARDS, applied, shards, store
 from tests.unit.store.memory.test_columns import assert_row
@@ -173,9 +173,39 @@ def test_decisions_that_follow_answer_by_the_new_shards() -> None:
 def test_what_is_captured_stays_and_less_is_noticed() -> None:
     now = states(SHARDS)
     answers = Answers(store(chunks=CHUNKS), now.__getitem__)
-    before = answers.captured()
+    before = answers.captured(read(*NEURONS))
     assert not answers.serves_less_than(before)
     now[2] = ReplicaState.SYNCING
     assert answers.serves_less_than(before)
-    assert not before.serves_less_than(answers)
     told(before.to(read(*NEURONS)), NEURONS, 0, set())
+
+
+@pytest.mark.parametrize(
+    ("question", "asked_for"),
+    [
+        (read(FEW[1]), {1}),
+        (ReadSlice(read(FEW[2]).concepts, read(FEW[2]).features, 1, 0), {0}),
+        (Compare(packed(shards(2, 3), SHARDS), [b"other"] * 2), {2, 3}),
+        (AskDigests(packed(shards(1), SHARDS)), {1}),
+        (Read(b"123", b""), set()),
+        (Compare(b"rubbish", []), set()),
+    ],
+)
+def test_of_all_shards_only_those_that_a_question_is_about_are_looked_at(
+    question: Message, asked_for: set[int]
+) -> None:
+    looked_at, now = list[int](), states(SHARDS)
+
+    def state_of(shard: int) -> ReplicaState:
+        looked_at.append(shard)
+        return now[shard]
+
+    answers = Answers(store(chunks=CHUNKS), state_of)
+    before = answers.captured(question)
+    assert {*looked_at} == asked_for
+    assert before.to(question) == Answers(store(chunks=CHUNKS), now.__getitem__).to(question)
+    looked_at.clear()
+    for other in {*range(SHARDS)} - asked_for:
+        now[other] = ReplicaState.ABSENT
+    assert not answers.serves_less_than(before)
+    assert {*looked_at} == asked_for
