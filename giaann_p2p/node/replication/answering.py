@@ -5,9 +5,11 @@
 2. Everything else runs in a thread, because it may wait for the store, read the disk, or take long.
    The number of waiting questions is bounded, in all and for each peer. Offers of whole shards run
    one at a time, and so do digests, proofs and lists of nouns, and requests for carried deltas:
-   each of the three kinds occupies one thread at most. A question that a thread has begun counts
-   until the thread is done, even if its asker has gone; one that no thread has begun is then
-   dropped.
+   each of the three kinds occupies one thread at most. The peers take turns in each kind, and for
+   the threads (see `fair_queue`): otherwise the proof that one peer asks for would wait for all
+   digests that another one asked for before, and time out. A question that a thread has begun
+   counts until the thread is done, even if its asker has gone; one that no thread has begun is
+   then dropped.
 3. The states of a question's shards are captured before a thread reads rows. If one of them has
    left memory meanwhile, the read is repeated, because its rows look as if never learned.
 4. When the peer has divided its shards, `follow` switches to decisions on the new ones. Answers in
@@ -24,6 +26,7 @@ from functools import partial
 import numpy as np
 
 from giaann_p2p.node.options import Options
+from giaann_p2p.node.replication.fair_queue import FairQueue
 from giaann_p2p.store.store import Store
 from giaann_p2p.swarm.replication.answers import NOBODY, Answers, StateOf
 from giaann_p2p.swarm.replication.carried_deltas import CarriedDeltas
@@ -55,10 +58,12 @@ _NO_LONGER = Refusal(f"{BUSY}: nobody waits for this answer any more, or this pe
 class _Asked:
     """A question that waits for a thread or is being answered in one."""
 
-    __slots__ = ("answers", "doublings", "question", "wanted")
+    __slots__ = ("answers", "doublings", "peer", "question", "wanted")
 
-    def __init__(self, question: Message, doublings: int | None, answers: Answers) -> None:
-        self.question, self.doublings = question, doublings
+    def __init__(
+        self, question: Message, peer: bytes, doublings: int | None, answers: Answers
+    ) -> None:
+        self.question, self.peer, self.doublings = question, peer, doublings
         self.answers = answers
         """The source of answers that was current when the question arrived."""
         self.wanted = True
@@ -87,8 +92,9 @@ class Answering:
         self._store, self._executor, self._options = store, executor, options or Options()
         self._made = partial(Answers, store, me=me, orphans=orphans)
         self._answers = self._made(state_of, carried=carried)
-        self._offering, self._digesting = asyncio.Lock(), asyncio.Lock()
-        self._carrying = asyncio.Lock()
+        self._threads = FairQueue[Message](self._options.threads)
+        self._offering, self._digesting = FairQueue[Message](1), FairQueue[Message](1)
+        self._carrying = FairQueue[Message](1)
         self._working: dict[asyncio.Future[Message], _Asked] = {}
         self._of_peers = Counter[bytes]()
 
@@ -117,9 +123,9 @@ class Answering:
             return Refusal(f"{BUSY}: too many questions wait already; ask another peer, or later")
         if self._of_peers[peer] >= self._options.waiting_of_peer:
             return Refusal(f"{BUSY}: too many questions of yours wait already; ask again later")
-        asked = _Asked(question, doublings, self._answers)
+        asked = _Asked(question, peer, doublings, self._answers)
         try:
-            return await asyncio.shield(self._begin(asked, peer))
+            return await asyncio.shield(self._begin(asked))
         finally:
             asked.wanted = False
 
@@ -151,7 +157,9 @@ class Answering:
         )
         return found <= self._options.inline_connections
 
-    def _begin(self, asked: _Asked, peer: bytes) -> asyncio.Future[Message]:
+    def _begin(self, asked: _Asked) -> asyncio.Future[Message]:
+        peer = asked.peer
+
         def over(answer: asyncio.Future[Message]) -> None:
             del self._working[answer]
             self._of_peers[peer] -= 1
@@ -165,26 +173,21 @@ class Answering:
         return answer
 
     def _answer(self, asked: _Asked) -> asyncio.Future[Message]:
-        """Begin to answer; only a question that waits its turn, or is retried, needs a task."""
+        """Begin to answer; only a question that is retried needs a task."""
         question = asked.question
         if isinstance(question, Read | ReadSlice):
             return asyncio.get_running_loop().create_task(self._rows(asked))
         if isinstance(question, Offer | AskPart):
-            return self._in_turn(self._offering, asked)
+            return self._offering.begin(asked.peer, partial(self._in_thread, asked))
         if isinstance(question, AskDigests | AskProof | AskNouns):
-            return self._in_turn(self._digesting, asked)
+            return self._digesting.begin(asked.peer, partial(self._in_thread, asked))
         if isinstance(question, FetchCarried):
-            return self._in_turn(self._carrying, asked)
+            return self._carrying.begin(asked.peer, partial(self._in_thread, asked))
         return self._in_thread(asked)
 
-    def _in_turn(self, lock: asyncio.Lock, asked: _Asked) -> asyncio.Task[Message]:
-        async def answer() -> Message:
-            async with lock:
-                return await self._in_thread(asked) if asked.wanted else _NO_LONGER
-
-        return asyncio.get_running_loop().create_task(answer())
-
     def _in_thread(self, asked: _Asked) -> asyncio.Future[Message]:
+        if not asked.wanted:
+            return _dropped()
         if isinstance(asked.question, Compare | AskDigests):
             return self._work(asked.answers.captured(asked.question), asked)
         return self._work(asked.answers, asked)
@@ -204,4 +207,16 @@ class Answering:
         def answer() -> Message:
             return answers.to(asked.question, asked.doublings) if asked.wanted else _NO_LONGER
 
-        return asyncio.get_running_loop().run_in_executor(self._executor, answer)
+        def begun() -> asyncio.Future[Message]:
+            if not asked.wanted:
+                return _dropped()
+            return asyncio.get_running_loop().run_in_executor(self._executor, answer)
+
+        return self._threads.begin(asked.peer, begun)
+
+
+def _dropped() -> asyncio.Future[Message]:
+    """Return the result of a question that nobody waits for."""
+    result: asyncio.Future[Message] = asyncio.get_running_loop().create_future()
+    result.set_result(_NO_LONGER)
+    return result

@@ -27,6 +27,7 @@ from giaann_p2p.swarm.wire.message import Message
 from giaann_p2p.swarm.wire.messages import (
     AskDigests,
     AskPart,
+    AskProof,
     Carry,
     Compare,
     Compared,
@@ -45,6 +46,7 @@ from giaann_p2p.swarm.wire.training_messages import LearnAck
 from tests.unit.node.helpers import ALL, JOB, LAYOUT, LESSONS, SlowLoop, lesson
 
 SHARDS_OF_ALL = packed(ALL, LAYOUT.shards)
+CARRIED = FetchCarried(bytes(16), 1, SHARDS_OF_ALL, Peer(bytes(32)))
 CHECKS = DeltaChecks(SPEC, lambda: Rules(LAYOUT.shards), anything)
 
 
@@ -231,6 +233,38 @@ def test_one_peer_does_not_keep_the_threads_from_others() -> None:
     play(story, Options(waiting=3, waiting_of_peer=2))
 
 
+@pytest.mark.parametrize(
+    ("many", "one"),
+    [
+        (AskDigests(SHARDS_OF_ALL), AskProof(SHARDS_OF_ALL, Applied().to_bytes(), bytes(16))),
+        (Offer(3), AskPart(3, b"no digest", 0)),
+        (CARRIED, CARRIED),
+        (Fetch(SHARDS_OF_ALL, Applied().plus(JOB, 3).to_bytes()), read(40)),
+        (read(30), AskProof(SHARDS_OF_ALL, Applied().to_bytes(), bytes(16))),
+    ],
+    ids=["digests", "offers", "carried rows", "deltas", "rows"],
+)
+def test_a_peers_question_waits_for_no_more_than_one_question_of_another_that_asks_much(
+    many: Message, one: Message
+) -> None:
+    async def story(place: Place) -> None:
+        over = list[bytes]()
+
+        async def ask(question: Message, peer: bytes) -> None:
+            await place.answering.to(question, peer)
+            over.append(peer)
+
+        asked = [asyncio.ensure_future(ask(many, b"much")) for _ in range(8)]
+        await asyncio.sleep(0)
+        asked += [asyncio.ensure_future(ask(one, b"little")) for _ in range(2)]
+        await asyncio.gather(*asked)
+        assert over.index(b"little") <= 2
+        assert over[:6].count(b"little") == 2
+        assert len(over) == 10
+
+    play(story, Options(threads=1))
+
+
 @pytest.mark.parametrize("when", [0.01, 0.04])
 def test_rows_of_a_shard_that_is_let_go_meanwhile_are_said_to_have_moved(when: float) -> None:
     async def story(place: Place) -> None:
@@ -359,7 +393,7 @@ def test_what_was_asked_before_a_doubling_is_refused_after_it(when: float) -> No
         assert [answer == DIVIDING for answer in answers] == refused
         assert isinstance(await place.answering.to(Offer(2 * LAYOUT.shards - 1)), Offered)
 
-    play(story)
+    play(story, Options(threads=6))
 
 
 def test_carried_rows_are_those_of_the_decisions_now() -> None:
