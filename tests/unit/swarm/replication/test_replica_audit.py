@@ -9,9 +9,17 @@ from giaann_p2p.swarm.replication import replica_audit as module
 from giaann_p2p.swarm.replication.answers import Answers
 from giaann_p2p.swarm.replication.handover_proof import PROOF_TIMEOUT
 from giaann_p2p.swarm.replication.peer_reports import PeerReport
-from giaann_p2p.swarm.replication.replica_audit import AT_ONCE, EVASIONS, KEEPS, LASTS, ReplicaAudit
+from giaann_p2p.swarm.replication.replica_audit import (
+    AT_ONCE,
+    EVASIONS,
+    KEEPS,
+    LAG,
+    LASTS,
+    TRIES,
+    ReplicaAudit,
+)
 from giaann_p2p.swarm.replication.replicas import Replicas
-from giaann_p2p.swarm.replication.shard_fingerprint import weighed
+from giaann_p2p.swarm.replication.shard_fingerprint import proof_of, weighed
 from giaann_p2p.swarm.wire.actions import Action, Call, TakeFingerprints
 from giaann_p2p.swarm.wire.identity import Peer
 from giaann_p2p.swarm.wire.message import Message
@@ -45,6 +53,7 @@ class Auditor:
 
     def __init__(self, *chunks: int) -> None:
         self.around, self.store = Around(A, B, C), store(ALL, chunks)
+        self.reported = dict.fromkeys((B, C, D), applied(*chunks))
         self.around.ready_at = {shard: [A, B, C] for shard in ALL}
         self.replicas = Replicas(A, SHARDS, ALL)
         for shard in ALL:
@@ -60,8 +69,16 @@ class Auditor:
     def audit(self, now: float, peers: Iterable[Peer] = (B, C)) -> None:
         """Begin an audit, with words of just now."""
         for peer in peers:
-            for shard in ALL:
-                self.reports.heard(peer, shard, PeerReport(ReplicaState.READY, applied(), now))
+            self.reports_now(peer, now)
+        self.tick(now)
+
+    def reports_now(self, peer: Peer, now: float) -> None:
+        """Let a peer say that it is ready, with the chunks in `reported`."""
+        word = PeerReport(ReplicaState.READY, self.reported[peer], now)
+        for shard in ALL:
+            self.reports.heard(peer, shard, word)
+
+    def tick(self, now: float) -> None:
         self.do(self.auditing.due(now), now)
 
     def do(self, actions: list[Action], now: float) -> None:
@@ -95,8 +112,11 @@ class Auditor:
             self.answer(mine[0], Proof(question.shards, [b"?" * 32] * many), now)
 
     def says(self, peer: Peer, answer: Message | None, now: float) -> None:
+        """Let a peer answer what it is asked, and what it is asked again, with the same."""
         while mine := self.to(peer):
             self.answer(mine[0], answer, now)
+            now += SETTINGS.hurry_every
+            self.tick(now)
 
     @property
     def wrong(self) -> dict[Peer, list[int]]:
@@ -214,6 +234,118 @@ def test_who_lacks_what_is_here_cannot_tell_and_is_not_wrong() -> None:
     assert one.wrong == {}
 
 
+NOTHING_SHOWN = Proof(packed(shards(*ALL), SHARDS), [b""] * SHARDS)
+
+
+def grow(one: Auditor, audit: int) -> float:
+    """Begin an audit right after a new chunk has come to A and B, which C does not report yet."""
+    now, held = NOW + audit * EVERY, range(1, 2 + audit)
+    one.store.apply([update(1 + audit, *ALL)])
+    one.reported[B] = applied(*held)
+    one.audit(now)
+    one.shows(B, now, *held)
+    return now
+
+
+@pytest.mark.parametrize("answer", [NOTHING_SHOWN, BUSILY])
+def test_who_lacks_each_time_what_has_just_come_is_not_named(answer: Message) -> None:
+    one = Auditor(1)
+    for audit in range(1, 3 * EVASIONS):
+        now = grow(one, audit)
+        one.says(C, answer, now)
+        one.tick(now + LASTS)
+        one.reported[C] = one.reported[B]
+    assert one.auditing.audits == 3 * EVASIONS - 1
+    assert one.wrong == {}
+    assert not one.auditing._evaded
+
+
+@pytest.mark.parametrize("answer", [NOTHING_SHOWN, BUSILY])
+def test_who_soon_says_that_it_has_all_and_never_shows_it_is_named(answer: Message) -> None:
+    one = Auditor(1)
+    for audit in range(1, EVASIONS + 1):
+        assert one.wrong == {}
+        now = grow(one, audit)
+        one.answer(one.to(C)[0], answer, now)
+        one.reported[C] = one.reported[B]
+        one.reports_now(C, now + 5)
+        one.tick(now + 5)
+        one.says(C, answer, now + 5)
+    assert one.wrong == {C: ALL}
+
+
+def test_who_lacks_the_same_for_long_and_shows_nothing_is_named() -> None:
+    one = Auditor(1, 2)
+    one.reported[C] = applied(1)
+    named_at = 1 + int(LAG / EVERY) + EVASIONS
+    for audit in range(1, named_at):
+        now = NOW + audit * EVERY
+        one.audit(now)
+        one.shows(B, now, 1, 2)
+        one.shows(C, now, 1)
+        assert one.wrong == {}
+        one.tick(now + LASTS)
+    assert one.wrong == {C: ALL}
+
+
+def test_who_lacks_something_shows_it_as_soon_as_it_says_that_it_has_it() -> None:
+    one = Auditor(1, 2)
+    one.reported[C] = applied(1)
+    now = NOW + EVERY
+    one.audit(now)
+    one.shows(B, now, 1, 2)
+    one.shows(C, now, 1)
+    for seconds in range(1, 4):
+        one.tick(now + seconds)
+    assert one.to(C) == []
+    one.reported[C] = applied(1, 2)
+    one.reports_now(C, now + 4)
+    one.tick(now + 4)
+    assert len(one.to(C)) == 1
+    one.makes_up(C, now + 4)
+    assert one.wrong == {C: ALL}
+
+
+def test_who_was_busy_once_may_show_all_in_the_same_audit() -> None:
+    one = Auditor(1)
+    for audit in range(1, 2 * EVASIONS):
+        now = NOW + audit * EVERY
+        one.audit(now)
+        one.shows(B, now, 1)
+        one.answer(one.to(C)[0], BUSILY, now)
+        assert one.to(C) == []
+        one.tick(now + SETTINGS.hurry_every)
+        one.shows(C, now + SETTINGS.hurry_every, 1)
+    assert one.wrong == {}
+    assert not one.auditing._evaded
+
+
+def test_silence_counts_for_all_shards_whatever_chunks_they_have() -> None:
+    one = Auditor(1)
+    one.store.apply([update(2, 3)])
+    one.reported = dict.fromkeys((B, C), applied(1, 2))
+    for audit in range(1, EVASIONS + 1):
+        now = NOW + audit * EVERY
+        one.audit(now)
+        while mine := one.to(B):
+            same = weighed(one.store, ALL, one.weighings[-1].salt)
+            asked = unpacked(mine[0].message.shards, SHARDS).tolist()
+            shown = [proof_of(same[shard].print, B) for shard in asked]
+            one.answer(mine[0], Proof(mine[0].message.shards, shown), now)
+        one.says(C, BUSILY, now)
+    assert one.wrong == {C: ALL}
+
+
+def test_who_leaves_questions_unanswered_is_asked_so_often_and_no_more() -> None:
+    one = Auditor(1)
+    one.audit(NOW + EVERY)
+    one.shows(B, NOW + EVERY, 1)
+    one.says(C, None, NOW + EVERY)
+    assert one.around.suspected == [C] * TRIES
+    one.tick(NOW + EVERY + LASTS - 1)
+    assert one.calls == []
+
+
 def test_nobody_is_named_of_a_shard_that_is_not_wanted_here_any_more() -> None:
     one = Auditor(1)
     one.audit(NOW + EVERY)
@@ -310,4 +442,4 @@ def test_what_is_no_proof_is_nobodys() -> None:
     one.shows(B, NOW + EVERY, 1)
     one.says(C, Proof(packed(shards(1), SHARDS), [b"?" * 32]), NOW + EVERY)
     assert one.wrong == {}
-    assert one.around.suspected == [C]
+    assert one.around.suspected == [C] * TRIES
