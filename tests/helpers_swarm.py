@@ -37,6 +37,7 @@ from giaann_p2p.swarm.wire.actions import (
     Release,
     TakeFingerprints,
 )
+from giaann_p2p.swarm.wire.admission import Admission
 from giaann_p2p.swarm.wire.identity import Identity, Peer
 from giaann_p2p.swarm.wire.manifest import Rules
 from giaann_p2p.swarm.wire.member_messages import (
@@ -118,6 +119,7 @@ class Around:
 
     def __init__(self, *members: Peer) -> None:
         self.me = D
+        self.admission: Admission | None = None
         self.capacities: dict[Peer, int] = dict.fromkeys(members, 1 << 30)
         self.ready_at: dict[int, list[Peer]] = {}
         self.syncing_at: dict[int, list[Peer]] = {}

@@ -9,6 +9,12 @@
    *blamed*, and avoided for a while. If its rows merely lack something, it may be cut off from the
    others through no fault of its own, so it is blamed only after LATEST seconds.
 4. Without such a majority no peer is blamed, because either side may be wrong.
+5. When the founder withdraws chunks, rows shrink, first at one owner, then at another. So for
+   RETRACTING seconds after this peer got a list with more chunks, a peer is not blamed for what it
+   has taken back, if in the end it answers as the majority does; one that does not is blamed after
+   LATEST seconds at most. A liar could use that time to lie once and then tell the truth. At any
+   other time that does not help it: only a new list excuses a wrong first answer, and only the
+   founder can sign one.
 
 A single wrong answer is enough to find a liar, even if it answers correctly or not at all when it
 is asked again, because its first answer stays on record. A peer that once held something back is
@@ -17,6 +23,7 @@ not found, because it looks like a peer that was late.
 
 from collections.abc import Mapping, Sequence
 from functools import partial
+from math import inf
 from typing import NamedTuple
 
 from giaann_p2p.backoff import Backoff
@@ -29,9 +36,13 @@ from giaann_p2p.swarm.reading.row_calls import RowAnswer, RowCalls
 from giaann_p2p.swarm.reading.row_match import alone, grown, same
 from giaann_p2p.swarm.wire.actions import Call
 from giaann_p2p.swarm.wire.identity import Peer
+from giaann_p2p.swarm.wire.withdrawn import Parts
 
 SURE, LATEST = 15.0, 60.0
 """Seconds after which a dispute blames a peer: for wrong rows, and for rows that lack something."""
+RETRACTING = 300.0
+"""Seconds after a new list of withdrawn chunks in which rows may shrink. An owner gets the list
+within seconds, but may have to look through all deltas that it remembers."""
 _FIRST_PAUSE = 1.0
 """Seconds before the second round of a dispute; the pause doubles with each round."""
 MOST_DISPUTES = 16
@@ -88,6 +99,10 @@ class Disputes:
         self._calls, self._voters, self._others = calls, electors, others
         self._open: list[_Dispute] = []
         self._found: list[Lied] = []
+        self._listed: Parts | None = None
+        """The withdrawn chunks by the newest list that was seen; None before the first look."""
+        self._listed_at = -inf
+        """Time at which a list with other chunks than before was seen last."""
         self.opened = self.undecided = 0
 
     def __len__(self) -> int:
@@ -119,6 +134,7 @@ class Disputes:
 
     def tick(self, now: float) -> list[Call | Lied]:
         """Start the rounds of disputes that are due; report the liars found since the last call."""
+        self._look_at_list(now)
         acts: list[Call | Lied] = [*self._found]
         self._found = []
         for dispute in self._open:
@@ -131,6 +147,16 @@ class Disputes:
         if self._found:
             return now
         return min((one.backoff.until for one in self._open if not one.asked), default=None)
+
+    def _look_at_list(self, now: float) -> None:
+        """Note when the founder's list of withdrawn chunks changes."""
+        admission = self._others.admission
+        listed = () if admission is None else admission.revoked.withdrawn
+        if listed is self._listed:  # the common case
+            return
+        if self._listed is not None and listed != self._listed:
+            self._listed_at = now
+        self._listed = listed
 
     def _ask(self, dispute: _Dispute, now: float) -> list[Call]:
         voters = self._voters.voters(dispute.shard, now)
@@ -156,6 +182,7 @@ class Disputes:
 
     def _judge(self, dispute: _Dispute, now: float) -> None:
         """Settle a dispute after a round, or leave it open for the next one."""
+        self._look_at_list(now)
         voters = self._voters.voters(dispute.shard, now)
         judged = [peer for peer in voters if peer in dispute.first]
         enough, age = majority(self._voters.replicas(now)), now - dispute.begun
@@ -167,12 +194,29 @@ class Disputes:
         if trusted and age >= SURE:
             for peer in judged:
                 behind = _behind(dispute, peer, trusted[0])
-                if standing[peer] < enough and (not behind or age >= LATEST):
+                if standing[peer] >= enough:
+                    continue
+                if self._has_withdrawn(dispute, peer, trusted[0], age):
+                    dispute.first[peer] = dispute.last[peer]  # as if it had begun with this
+                elif not behind or age >= LATEST:
                     self._blame(dispute, peer, trusted[0], behind, now)
                     blamed = True
         if blamed or settled or age >= LATEST:
             self._open.remove(dispute)
             self.undecided += not (blamed or settled)
+
+    def _has_withdrawn(self, dispute: _Dispute, peer: Peer, trusted: Peer, age: float) -> bool:
+        """Return whether a peer may only have withdrawn chunks, and answers rightly by now.
+
+        Its last answer must be that of a trusted peer. Before LATEST, one of the two may still have
+        more: the peer may have yet to withdraw a chunk, or one of them has just got another.
+        """
+        if dispute.begun - self._listed_at >= RETRACTING or peer not in dispute.last:
+            return False
+        one, other = dispute.last[peer], dispute.last[trusted]
+        if all(map(same, one, other)):
+            return True
+        return age < LATEST and (_all_grown(one, other) or _all_grown(other, one))
 
     def _blame(
         self, dispute: _Dispute, peer: Peer, trusted: Peer, behind: bool, now: float
