@@ -5,9 +5,9 @@ token is a piece of work of its own, so a long answer does not keep a short one 
 """
 
 import asyncio
+import logging
 import threading
 from collections.abc import AsyncIterator, Callable
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 
@@ -17,14 +17,18 @@ from giaann_p2p.gateway.backend import Facts, Learned, Progress, Teaching
 from giaann_p2p.gateway.brain_answer import BrainAnswer
 from giaann_p2p.gateway.brain_columns import BrainNouns, column_of
 from giaann_p2p.gateway.brain_lessons import Lessons
+from giaann_p2p.gateway.daemon_pool import DaemonPool
 from giaann_p2p.gateway.views import Found, Jobs, PeersNow, ShownColumn, ShownJob
-from giaann_p2p.model.manner import Manner, require
+from giaann_p2p.model.manner import Manner, require, require_small
 from giaann_p2p.solo.answer import Answer as Thought
 from giaann_p2p.solo.brain import Brain
 from giaann_p2p.solo.jobs import jobs
 
 THREADS = 4
 """Threads that compute answers. Python runs one at a time, except for what torch and numpy do."""
+_END_WITHIN = 5.0
+"""Seconds that the threads have to end when the gateway does."""
+_LOG = logging.getLogger("giaann.gateway")
 _T = TypeVar("_T")
 
 
@@ -33,7 +37,9 @@ class BrainBackend:
 
     def __init__(self, brain: Brain, name: str, *, training: bool = False) -> None:
         self._brain, self._name, self._training = brain, name, training
-        self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="giaann-brain")
+        self._threads = DaemonPool(THREADS, "giaann-brain")
+        self._stops: set[threading.Event] = set()
+        """For each answer, an event that makes its thread stop within a step."""
         self._parsing = threading.Lock()
         self._lessons = Lessons(brain, self._parsing)
         self._nouns = BrainNouns(brain.store)
@@ -67,9 +73,16 @@ class BrainBackend:
 
     @asynccontextmanager
     async def answering(self, prompt: str, manner: Manner) -> AsyncIterator[Answer]:
-        """Continue a prompt for as long as the context lasts."""
+        """Continue a prompt for as long as the context lasts; then its thread stops."""
         require(manner, self._brain.spec.profile)
-        yield BrainAnswer(prompt, lambda: self._thought(prompt, manner), self._run)
+        require_small(prompt, manner)
+        stop = threading.Event()
+        self._stops.add(stop)
+        try:
+            yield BrainAnswer(prompt, lambda: self._thought(prompt, manner, stop), self._run)
+        finally:
+            stop.set()
+            self._stops.discard(stop)
 
     async def overview(self) -> None:
         """Return None: a brain has no peers."""
@@ -112,11 +125,16 @@ class BrainBackend:
             yield found
 
     async def close(self) -> None:
-        """Wait for the threads' work to end."""
-        await self._lessons.end()
-        await asyncio.to_thread(self._threads.shutdown, cancel_futures=True)
+        """Stop the threads' work; wait for its end, but not for long."""
+        for stop in self._stops:
+            stop.set()
+        ended = await asyncio.gather(
+            self._lessons.end(_END_WITHIN), asyncio.to_thread(self._threads.end, _END_WITHIN)
+        )
+        if not all(ended):
+            _LOG.warning("some work of this gateway had not stopped when it ended")
 
-    def _thought(self, prompt: str, manner: Manner) -> Thought:
+    def _thought(self, prompt: str, manner: Manner, stop: threading.Event) -> Thought:
         with self._parsing:
             return self._brain.stream(
                 prompt,
@@ -125,6 +143,7 @@ class BrainBackend:
                 beam=manner.beam,
                 variant=manner.variant,
                 sampling=manner.sampling,
+                should_stop=stop.is_set,
             )
 
     def _status(self) -> dict[str, Any]:

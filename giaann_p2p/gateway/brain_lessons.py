@@ -9,6 +9,7 @@ import time
 
 from giaann_p2p.client.plain import trained_json
 from giaann_p2p.gateway.backend import Learned, Progress, Teaching
+from giaann_p2p.gateway.daemon_pool import DaemonPool
 from giaann_p2p.gateway.failures import Busy
 from giaann_p2p.solo.brain import Brain
 from giaann_p2p.solo.reports import Trained
@@ -26,6 +27,7 @@ class Lessons:
         self._brain, self._parsing = brain, parsing
         self._lesson: asyncio.Future[Trained] | None = None
         self._stop = threading.Event()
+        self._thread = DaemonPool(1, "giaann-lesson")
 
     async def learn(self, name: str, text: str) -> Teaching:
         """Learn a text; yield its progress, and at the end the report."""
@@ -33,9 +35,8 @@ class Lessons:
             raise Busy("another text is being learned; send this one again later")
         far = [Progress(name=name, done=0, of=None, share=0.0, rate=0.0)]
         self._stop.clear()
-        lesson = self._lesson = asyncio.ensure_future(
-            asyncio.to_thread(self._learned, name, text, far)
-        )
+        loop = asyncio.get_running_loop()
+        lesson = self._lesson = loop.run_in_executor(self._thread, self._learned, name, text, far)
         try:
             while not lesson.done():
                 yield far[0]
@@ -44,11 +45,13 @@ class Lessons:
         finally:
             self._stop.set()
 
-    async def end(self) -> None:
-        """End the lesson, if there is one; what was learned is kept."""
+    async def end(self, within: float) -> bool:
+        """End the lesson, if there is one; return whether that took no longer than `within`.
+
+        Its chunks so far are kept.
+        """
         self._stop.set()
-        if self._lesson is not None:
-            await asyncio.wait([self._lesson])
+        return await asyncio.to_thread(self._thread.end, within)
 
     def _learned(self, name: str, text: str, far: list[Progress]) -> Trained:
         def note(report: Trained, share: float) -> None:

@@ -8,6 +8,10 @@ import msgspec
 from giaann_p2p.errors import UsageError
 
 MOST_TOKENS = 1 << 16
+MOST_PROMPT = 1 << 14
+"""Maximum length of a stranger's prompt, in characters; parsing takes 50 ms for each thousand."""
+MOST_BEAM = 64
+"""Maximum width times depth of a stranger's beam search: the number of rows read for a token."""
 _MOST_STOPS, _LONGEST_STOP = 16, 256
 MOST_RIVALS = 20
 MOST_ANSWERS = 100
@@ -141,6 +145,28 @@ def require(manner: Manner, profile: str) -> None:
     elif manner.timing != "auto" or manner.beam or manner.variant != Variant():
         raise UsageError(
             "timings, beams and variants need the profile words; this model has subwords"
+        )
+
+
+def require_small(
+    prompt: str,
+    manner: Manner,
+    *,
+    chars: int = MOST_PROMPT,
+    beam: int = MOST_BEAM,
+    taker: str = "this gateway",
+) -> None:
+    """Raise UsageError for a prompt or a beam that is too large to be answered for strangers."""
+    if len(prompt) > chars:
+        raise UsageError(
+            f"the prompt has {len(prompt):,} characters, and {taker} takes at most {chars:,}: make"
+            " it shorter"
+        )
+    wanted = manner.beam
+    if wanted and wanted.width * wanted.depth > beam:
+        raise UsageError(
+            f"the beam is {wanted.width} wide and {wanted.depth} deep, and {taker} takes at most"
+            f" {beam} for width times depth: make it smaller"
         )
 
 

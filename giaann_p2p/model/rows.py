@@ -8,7 +8,7 @@ yielded as well, as `Work`.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Generator, Iterable, Iterator, Sequence, Set
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence, Set
 from functools import cached_property
 from heapq import nsmallest
 from itertools import islice
@@ -18,6 +18,7 @@ import msgspec
 import numpy as np
 from msgspec.structs import replace
 
+from giaann_p2p.errors import GiaannError
 from giaann_p2p.model.delta import Bytes, Delta, first_of_runs
 from giaann_p2p.model.ids import PRIME, word_id
 from giaann_p2p.model.neurons import Neurons
@@ -178,10 +179,25 @@ def advanced(steps: Steps[T], answer: Answer | None) -> Request | End[T]:
         return End(done.value)
 
 
-def run(steps: Steps[T], rows: Rows) -> T:
-    """Run steps to their end, with rows that can be read at once; return their result."""
+class Abandoned(GiaannError):  # noqa: N818  (what it is, not what went wrong)
+    """The result of some steps is no longer wanted."""
+
+
+def never() -> bool:
+    """Return False: never stop."""
+    return False
+
+
+def run(steps: Steps[T], rows: Rows, should_stop: Callable[[], bool] = never) -> T:
+    """Run steps to their end, with rows that can be read at once; return their result.
+
+    `should_stop` is called before each request is fulfilled; if it returns true, Abandoned is
+    raised.
+    """
     at = advanced(steps, None)
     while not isinstance(at, End):
+        if should_stop():
+            raise Abandoned("the answer is no longer wanted")
         answer: Answer = []
         if isinstance(at, Question):
             answer = rows.read(at)

@@ -26,7 +26,7 @@ from giaann_p2p.model.parse import chunks
 from giaann_p2p.model.profile import AnyProfile, Measure
 from giaann_p2p.model.profiles import profile_of
 from giaann_p2p.model.prompt import checked_prompt
-from giaann_p2p.model.rows import run
+from giaann_p2p.model.rows import never, run
 from giaann_p2p.model.said import Generation
 from giaann_p2p.model.sequence import Names
 from giaann_p2p.model.spec import UNITS, ModelSpec
@@ -167,10 +167,13 @@ class Brain:
         beam: Beam | None = None,
         variant: Variant | None = None,
         sampling: Sampling | None = None,
+        should_stop: Callable[[], bool] = never,
     ) -> Answer:
         """Continue a prompt; the answer is an iterator over its tokens.
 
         Timings, beams and variants are for the profile `words`, `sampling` is for `subwords`.
+        `should_stop` is called before each step of a token; if it returns true, Abandoned is
+        raised.
         """
         manner = Manner(
             max_tokens=max_tokens,
@@ -180,7 +183,7 @@ class Brain:
             sampling=sampling or Sampling(),
         )
         prompt = checked_prompt(prompt)
-        return Answer(prompt, self._rows, self._profile, manner)
+        return Answer(prompt, self._rows, self._profile, manner, should_stop)
 
     def generate(
         self,

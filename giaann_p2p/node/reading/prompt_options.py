@@ -3,6 +3,7 @@
 import msgspec
 
 from giaann_p2p.errors import UsageError
+from giaann_p2p.model.manner import MOST_BEAM, MOST_PROMPT
 
 
 class PromptOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -28,9 +29,9 @@ class PromptOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     Longer: fewer messages, which cost more than the tokens; shorter: tokens come more evenly."""
     idle: float = 10.0
     """Seconds without a request after which a prompt session expires."""
-    prompt_chars: int = 1 << 14
+    prompt_chars: int = MOST_PROMPT
     """Maximum length of a prompt, in characters; parsing takes about 50 ms for each thousand."""
-    beam: int = 64
+    beam: int = MOST_BEAM
     """Maximum width times depth of a beam search: the number of rows read for each token."""
 
     def __post_init__(self) -> None:

@@ -20,6 +20,7 @@ from collections.abc import Callable, Sequence
 
 from giaann_p2p.errors import GiaannError, PromptError, UsageError
 from giaann_p2p.model.activation import NoMemory
+from giaann_p2p.model.manner import require_small
 from giaann_p2p.model.profile import AnyProfile
 from giaann_p2p.model.rows import Neuron
 from giaann_p2p.model.said import AnyToken
@@ -131,22 +132,14 @@ class Prompting:
         return session
 
     def _check(self, sender: Peer, ask: Ask) -> None:
-        options, beam = self.options, ask.manner.beam
+        options = self.options
         if len(ask.said) % NEURON_BYTES or len(ask.said) // NEURON_BYTES > ask.manner.max_tokens:
             raise UsageError(
                 f"{len(ask.said)} bytes of earlier tokens: not whole neurons, or more than the"
                 f" {ask.manner.max_tokens} tokens asked for"
             )
-        if len(ask.prompt) > options.prompt_chars:
-            raise UsageError(
-                f"the prompt has {len(ask.prompt):,} characters, and this peer takes at most"
-                f" {options.prompt_chars:,}: make it shorter"
-            )
-        if beam and beam.width * beam.depth > options.beam:
-            raise UsageError(
-                f"the beam is {beam.width} wide and {beam.depth} deep, and this peer takes at most"
-                f" {options.beam} for width times depth: make it smaller"
-            )
+        chars, beam = options.prompt_chars, options.beam
+        require_small(ask.prompt, ask.manner, chars=chars, beam=beam, taker="this peer")
         its = [key for key in self._sessions if key[0] == sender]
         full = len(self) >= options.sessions or len(its) >= options.sessions_each
         if full and not self._has_ended_quiet(its):

@@ -1,6 +1,7 @@
 """A brain behind a gateway: the same answers as without, several at once, and texts taught."""
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 
@@ -8,10 +9,12 @@ import pytest
 
 from giaann_p2p import Brain
 from giaann_p2p.errors import PromptError, UsageError
+from giaann_p2p.gateway import brain_backend
 from giaann_p2p.gateway.backend import Learned
-from giaann_p2p.gateway.brain_backend import BrainBackend
-from giaann_p2p.gateway.failures import Busy
-from giaann_p2p.model.manner import Manner, Sampling
+from giaann_p2p.gateway.brain_backend import THREADS, BrainBackend
+from giaann_p2p.gateway.failures import Busy, failure_of
+from giaann_p2p.model.manner import MOST_BEAM, MOST_PROMPT, Beam, Manner, Sampling
+from giaann_p2p.model.rows import Answer, Question
 from giaann_p2p.model.spec import ModelSpec
 
 TEXT = (
@@ -77,6 +80,88 @@ def test_what_cannot_be_is_refused(brain: Brain) -> None:
                     pass
 
     asyncio.run(play())
+
+
+def test_a_prompt_or_beam_that_is_too_large_is_refused(brain: Brain) -> None:
+    large = [("Bees", Manner(beam=Beam(width=MOST_BEAM + 1, depth=1)))]
+    large += [("bee " * MOST_PROMPT, Manner())]
+
+    async def play() -> None:
+        async with backend_of(brain) as backend:
+            for prompt, manner in large:
+                with pytest.raises(UsageError, match="this gateway takes at most") as found:
+                    async with backend.answering(prompt, manner):
+                        pass
+                assert failure_of(found.value).status == 400
+            async with backend.answering("Bees make", Manner(beam=Beam(width=8, depth=8))) as most:
+                assert (await most.all()).tokens
+
+    asyncio.run(play())
+
+
+class HeldRows:
+    """The rows of a brain, each read of which waits until all are let go."""
+
+    def __init__(self, brain: Brain) -> None:
+        self._rows = brain._rows
+        self.came, self.go = threading.Event(), threading.Event()
+        self.reads = 0
+
+    def read(self, question: Question) -> Answer:
+        self.reads += 1  # by one thread at a time, because prompts are read in turn
+        self.came.set()
+        self.go.wait(60)
+        return self._rows.read(question)
+
+
+async def leave(backend: BrainBackend, held: HeldRows) -> None:
+    """Ask a prompt for each thread; leave while one of them reads and the others wait for it."""
+    prompts = [said(backend, "Bees make honey from") for _ in range(THREADS)]
+    asked = list(map(asyncio.ensure_future, prompts))
+    await asyncio.to_thread(held.came.wait, 60)
+    for one in asked:
+        one.cancel()
+    await asyncio.gather(*asked, return_exceptions=True)
+
+
+def test_the_thread_of_an_answer_stops_when_its_client_leaves(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def play(brain: Brain, held: HeldRows) -> None:
+        async with backend_of(brain) as backend:
+            await leave(backend, held)
+            held.go.set()
+            await asyncio.gather(*(backend.status() for _ in range(THREADS)))
+        assert held.reads == 1  # no thread went on to its next step
+
+    with Brain(ModelSpec()) as brain:
+        brain.train(TEXT)
+        held = HeldRows(brain)
+        monkeypatch.setattr(brain, "_rows", held)
+        asyncio.run(play(brain, held))
+
+
+def test_a_thread_that_does_not_stop_keeps_nothing_from_ending(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(brain_backend, "_END_WITHIN", 0.01)
+
+    async def play(brain: Brain, held: HeldRows) -> None:
+        backend = BrainBackend(brain, "bees")
+        await leave(backend, held)
+        await asyncio.wait_for(backend.close(), 60)
+        threads = [one for one in threading.enumerate() if one.name.startswith("giaann-brain")]
+        assert threads
+        assert all(one.daemon for one in threads)
+
+    with Brain(ModelSpec()) as brain:
+        brain.train(TEXT)
+        held = HeldRows(brain)
+        monkeypatch.setattr(brain, "_rows", held)
+        try:
+            asyncio.run(play(brain, held))
+        finally:
+            held.go.set()
 
 
 def test_columns_nouns_and_texts_are_shown(brain: Brain) -> None:
