@@ -59,7 +59,8 @@ def gateway(context: Context, access: Access) -> Gateway:
         exception_handlers={404: _no_page, 405: _wrong_method},
     )
     note = partial(_note, context, routes)
-    return Gateway(Guard(app, access, context.limits, note), context, feed, app)
+    guard = Guard(app, access, context.limits, note, teaches=context.facts.training)
+    return Gateway(guard, context, feed, app)
 
 
 def _routes(context: Context, feed: Feed) -> list[Route]:

@@ -21,14 +21,19 @@ class Gone(Exception):  # noqa: N818
     """The client disconnected before it had sent its whole body."""
 
 
+def is_short(scope: Scope, most: int) -> bool:
+    """Return whether a request's Content-Length promises at most so many bytes."""
+    told = _length(scope)
+    return bool(told) and len(told) <= len(str(most)) and int(told) <= most
+
+
 async def read(scope: Scope, receive: Receive, most: int, seconds: float) -> bytes:
     """Return the body of a request.
 
     Raises TooLong if it exceeds `most` bytes: before reading, if Content-Length says so. Raises
     TooSlow after `seconds`, plus one for each 64 KiB received, and Gone if the client leaves.
     """
-    told = Headers(scope=scope).get("content-length", "")
-    if told.isdecimal() and (len(told) > len(str(most)) or int(told) > most):
+    if _length(scope) and not is_short(scope, most):
         raise TooLong
     body, clock = bytearray(), asyncio.get_running_loop().time
     until = clock() + seconds
@@ -45,3 +50,9 @@ async def read(scope: Scope, receive: Receive, most: int, seconds: float) -> byt
             raise TooLong
         if not message.get("more_body", False):
             return bytes(body)
+
+
+def _length(scope: Scope) -> str:
+    """Return the number in a request's Content-Length; empty if there is none."""
+    told = Headers(scope=scope).get("content-length", "")
+    return told if told.isdecimal() else ""

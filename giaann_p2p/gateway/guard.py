@@ -10,14 +10,14 @@
 import asyncio
 import logging
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from giaann_p2p.gateway.body import Gone, TooLong, TooSlow, read
-from giaann_p2p.gateway.failures import Failure, failure_of, response
+from giaann_p2p.gateway.body import Gone, TooLong, TooSlow, is_short, read
+from giaann_p2p.gateway.failures import Busy, Failure, failure_of, response
 from giaann_p2p.gateway.limits import Limits
 from giaann_p2p.gateway.rules import Access, Head, is_preflight, refusal
 
@@ -49,10 +49,14 @@ class Guard:
         access: Access,
         limits: Limits,
         note: Note = lambda path, status, seconds: None,
+        *,
+        teaches: bool = False,
     ) -> None:
         self._app, self._access, self._limits, self._note = app, access, limits, note
-        self.requests = self.listeners = 0
-        """Requests that are being served, and among them listeners to events."""
+        self._teaches = teaches
+        """Whether texts may be sent to be learned; else no request may be as long as one."""
+        self.requests = self.listeners = self.uploads = 0
+        """Requests that are being served, and among them listeners to events and long texts."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve a request, or refuse it."""
@@ -90,10 +94,11 @@ class Guard:
         elif is_preflight(head):
             await reply.allow()
         else:
-            body = await self._body(scope, receive, reply)
-            if body is not None:
-                limit = None if head.path in (EVENTS, TRAIN) else self._limits.request_seconds
-                await self._within(limit, scope, body, receive, reply)
+            with self._longest(scope) as most:
+                body = await self._body(scope, receive, reply, most)
+                if body is not None:
+                    limit = None if head.path in (EVENTS, TRAIN) else self._limits.request_seconds
+                    await self._within(limit, scope, body, receive, reply)
 
     def _too_many(self, head: Head) -> Failure | None:
         limits, listens = self._limits, head.path == EVENTS
@@ -103,9 +108,31 @@ class Guard:
             return Failure(503, text, "overloaded", "server_error")
         return None
 
-    async def _body(self, scope: Scope, receive: Receive, reply: "_Reply") -> bytes | None:
+    @contextmanager
+    def _longest(self, scope: Scope) -> Iterator[int]:
+        """Yield the maximum length of a request's body; Busy if too many long texts are held.
+
+        A long text is counted until its request ends, because it is held as long.
+        """
+        limits = self._limits
+        if not (self._teaches and scope["method"] == "POST" and scope["path"] == TRAIN):
+            yield limits.body
+            return
+        if is_short(scope, limits.body):
+            yield limits.upload
+            return
+        if self.uploads >= limits.uploads:
+            raise Busy(f"{limits.uploads} long texts are being learned; send this one again later")
+        self.uploads += 1
+        try:
+            yield limits.upload
+        finally:
+            self.uploads -= 1
+
+    async def _body(
+        self, scope: Scope, receive: Receive, reply: "_Reply", most: int
+    ) -> bytes | None:
         """Return the body of a request; None if it was refused."""
-        most = self._limits.upload if scope["path"] == TRAIN else self._limits.body
         try:
             return await read(scope, receive, most, self._limits.body_seconds)
         except TooLong:

@@ -24,6 +24,8 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """Bytes of a request's body. A longer one gets 413, as soon as that is known."""
     upload: int = 32 << 20
     """Bytes of a text to learn; a longer one gets 413. It is held in memory until it is learned."""
+    uploads: int = 4
+    """Texts to learn longer than `body` that are held at once. A further one gets 429."""
     head_seconds: float = 10.0
     """Seconds within which a request's head must have come, from its first byte or, for a new
     connection, from its start. After that the connection is closed."""

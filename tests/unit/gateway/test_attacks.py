@@ -1,7 +1,8 @@
 """What a stranger's web site, a broken client or a flood does to a gateway: nothing lasting."""
 
+import time
 from base64 import b64encode
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
 from functools import partial
 
@@ -104,6 +105,36 @@ def test_a_gigabyte_is_refused_before_it_comes(at: Served) -> None:
     with line_to(at.port) as line:
         line.sendall(head("POST", "/v1/completions", at.port, Content_Length=huge))
         assert rest_of(line)[9:12] in (b"413", b"400")
+
+
+@pytest.mark.parametrize(("method", "training"), [("GET", True), ("PUT", True), ("POST", False)])
+def test_only_a_text_that_may_be_taught_may_be_long(method: str, training: bool) -> None:
+    limits = Limits(body=64, drain_seconds=1.0)
+    with served(partial(Stub, training=training), limits=limits) as found:
+        assert asked(found.port, method, "/api/train", b"x" * 65)[0] == 413
+        assert asked(found.port, "POST", "/v1/completions", b"x" * 65)[0] == 413
+
+
+def test_few_long_texts_are_held_at_once_and_short_ones_beside_them() -> None:
+    limits = Limits(body=64, uploads=2, drain_seconds=1.0)
+    with served(partial(Stub, training=True), limits=limits) as found, ExitStack() as held:
+        line = held.enter_context(line_to(found.port))
+        line.sendall(head("POST", "/api/train", found.port, Content_Length="99"))
+        chunked = held.enter_context(line_to(found.port))
+        chunked.sendall(head("POST", "/api/train", found.port, Transfer_Encoding="chunked"))
+        _wait(lambda: found.gateway.guard.uploads == 2)
+        status, data = asked(found.port, "POST", "/api/train", b"bee " * 20)
+        assert (status, b"retry-after" in data) == (429, True)
+        assert asked(found.port, "POST", "/api/train", b"Bees fly.")[0] == 200
+        line.sendall(b"bee" * 33)
+        assert b"200 OK" in rest_of(line)
+        _wait(lambda: found.gateway.guard.uploads == 1)
+        assert asked(found.port, "POST", "/api/train", b"bee " * 20)[0] == 200
+
+
+def _wait(is_so: Callable[[], bool]) -> None:
+    while not is_so():
+        time.sleep(0.01)
 
 
 def test_a_body_in_chunks_without_an_end_is_cut_off(at: Served) -> None:
