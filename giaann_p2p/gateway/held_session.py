@@ -83,12 +83,13 @@ class HeldSession:
         backoff = _BACKOFF
         while True:
             try:
-                async with self._join() as session:
-                    self._session, backoff = session, _BACKOFF
-                    with suppress(asyncio.InvalidStateError):
-                        self._first.set_result(None)
-                    await _until_alone(session)
-                    self._session, self._why = None, "none of its peers is alive any more"
+                with _translated():
+                    async with self._join() as session:
+                        self._session, backoff = session, _BACKOFF
+                        with suppress(asyncio.InvalidStateError):
+                            self._first.set_result(None)
+                        await _until_alone(session)
+                        self._session, self._why = None, "none of its peers is alive any more"
             except GiaannError as error:
                 if not self._first.done() and asyncio.get_running_loop().time() >= self._until:
                     raise
@@ -98,6 +99,15 @@ class HeldSession:
             backoff = backoff.failed()
             _LOG.warning("joining the swarm again in %.1f s: %s", backoff.pause, self._why)
             await asyncio.sleep(backoff.pause)
+
+
+@contextmanager
+def _translated() -> Iterator[None]:
+    """Raise Unavailable for an error of the system, such as a full disk, which may pass, too."""
+    try:
+        yield
+    except OSError as error:
+        raise Unavailable(f"this machine failed: {error}") from error
 
 
 async def _until_alone(session: Session) -> None:

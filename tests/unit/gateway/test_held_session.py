@@ -1,6 +1,7 @@
 """A gateway's session with its swarm: kept while a peer is there, and made anew after that."""
 
 import asyncio
+import errno
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -9,6 +10,7 @@ from typing import Any, cast
 
 import pytest
 
+from giaann_p2p.backoff import Backoff
 from giaann_p2p.client.session import Session
 from giaann_p2p.errors import GiaannError, UsageError
 from giaann_p2p.gateway import held_session
@@ -24,6 +26,8 @@ class Swarm:
         self.joined, self.called, self.left = asyncio.Event(), asyncio.Event(), asyncio.Event()
         self.around, self.lookout = SimpleNamespace(directory=self), self
         self.now, self.looks, self.ends_within = 0.0, 0, 0.0
+        self.fault: Exception = GiaannError("nobody answers")
+        self.refused = asyncio.Semaphore(0)
 
     def live(self, now: float) -> list[Any]:
         return self.records
@@ -42,7 +46,8 @@ class Swarm:
     @asynccontextmanager
     async def join(self) -> AsyncIterator[Session]:
         if not self.answers:
-            raise GiaannError("nobody answers")
+            self.refused.release()
+            raise self.fault
         self.joined.set()
         try:
             yield cast("Session", self)
@@ -135,6 +140,39 @@ def test_a_session_ends_when_all_records_have_expired() -> None:
         swarm.records = []
         await swarm.left.wait()
         await held.close()
+
+    asyncio.run(play())
+
+
+def test_an_error_of_the_system_does_not_end_the_attempts_to_join(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(held_session, "_BACKOFF", Backoff(first=0.001, longest=0.001))
+
+    async def play() -> None:
+        swarm = Swarm()
+        swarm.fault = OSError(errno.ENOSPC, "No space left on device")
+        held = HeldSession(swarm.join)
+        await held.start()
+        swarm.joined.clear()
+        swarm.answers, swarm.is_blind = False, True
+        for _ in range(3):
+            await swarm.refused.acquire()
+        with pytest.raises(Unavailable, match="No space left"):
+            _ = held.session
+        swarm.answers = True
+        await asyncio.wait_for(swarm.joined.wait(), 60)
+        await held.close()
+
+    asyncio.run(asyncio.wait_for(play(), 60))
+
+
+def test_an_error_of_the_system_at_the_first_join_is_told() -> None:
+    async def play() -> None:
+        swarm = Swarm()
+        swarm.fault, swarm.answers = OSError(errno.ENOSPC, "No space left on device"), False
+        with pytest.raises(Unavailable, match="No space left"):
+            await HeldSession(swarm.join).start()
 
     asyncio.run(play())
 
