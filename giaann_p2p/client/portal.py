@@ -20,6 +20,7 @@ T = TypeVar("T")
 _NOTICED_WITHIN = 0.5
 """Longest wait at a time, in seconds: a signal that comes just before a wait is noticed after it.
 Python runs the handlers of signals between instructions, and a wait is one instruction."""
+_CLOSED = "the connection to the swarm is closed; join the swarm again"
 
 
 class Portal:
@@ -28,6 +29,10 @@ class Portal:
     def __init__(self) -> None:
         self._loop = uvloop.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="giaann", daemon=True)
+        self._closing = threading.Event()
+        """Set once nothing more is begun."""
+        self._lock = threading.Lock()
+        """Held to begin a coroutine, so that `close` cancels all that were begun before it."""
         self._thread.start()
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
@@ -57,19 +62,27 @@ class Portal:
         begun.result()
 
     def close(self) -> None:
-        """Stop the event loop and end its thread."""
-        if not self._loop.is_closed():
-            self._loop.call_soon_threadsafe(self._loop.stop)
-            self._thread.join()
-            self._loop.close()
+        """Cancel all coroutines, wait for them to end, and end the thread.
+
+        Callers that wait for a coroutine in other threads get a UsageError.
+        """
+        with self._lock:
+            if self._closing.is_set():
+                return
+            self._closing.set()
+        asyncio.run_coroutine_threadsafe(_ended_all(), self._loop).result()
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
 
     def _begun(
         self, work: Coroutine[Any, Any, T], then: Callable[[], None] = lambda: None
     ) -> "_Begun[T]":
-        if self._loop.is_closed():
-            work.close()
-            raise UsageError("the connection to the swarm is closed; join the swarm again")
-        return _Begun(self._loop, work, then)
+        with self._lock:
+            if not self._closing.is_set():
+                return _Begun(self._loop, self._closing, work, then)
+        work.close()
+        raise UsageError(_CLOSED)
 
 
 class _Begun(Generic[T]):
@@ -78,11 +91,12 @@ class _Begun(Generic[T]):
     def __init__(
         self,
         loop: asyncio.AbstractEventLoop,
+        closing: threading.Event,
         work: Coroutine[Any, Any, T],
         then: Callable[[], None],
     ) -> None:
         self.over = threading.Event()
-        self._loop = loop
+        self._loop, self._closing = loop, closing
 
         def begin() -> None:
             self._task = loop.create_task(work)
@@ -97,15 +111,30 @@ class _Begun(Generic[T]):
     def end(self) -> None:
         """Cancel the coroutine if it still runs, and wait until it has ended."""
         if not self.over.is_set():
-            self._loop.call_soon_threadsafe(self._cancel)
+            with suppress(RuntimeError):  # the loop was closed meanwhile, after all had ended
+                self._loop.call_soon_threadsafe(self._cancel)
             self.over.wait()
 
     def result(self) -> T:
         """Return the result of the ended coroutine, or raise its exception."""
-        return self._task.result()
+        try:
+            return self._task.result()
+        except asyncio.CancelledError:
+            if self._closing.is_set():
+                raise UsageError(_CLOSED) from None
+            raise
 
     def _cancel(self) -> None:
         self._task.cancel()
+
+
+async def _ended_all() -> None:
+    """Cancel all other tasks of the loop, and wait until they have ended."""
+    tasks = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+    await asyncio.get_running_loop().shutdown_asyncgens()
 
 
 def _next(come: "SimpleQueue[tuple[T] | None]") -> tuple[T] | None:

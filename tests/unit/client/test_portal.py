@@ -3,7 +3,8 @@
 import asyncio
 import signal
 import threading
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
+from queue import SimpleQueue
 
 import pytest
 
@@ -109,6 +110,58 @@ def test_who_stops_iterating_ends_it(portal: Portal) -> None:
 
     for _ in portal.iterate(many()):
         break
+    assert closed == [1]
+
+
+def test_closing_ends_what_other_threads_wait_for() -> None:
+    portal, found, begun = Portal(), SimpleQueue[object](), threading.Semaphore(0)
+    ended = list[int]()
+
+    async def endless() -> None:
+        begun.release()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            await asyncio.sleep(0.01)
+            ended.append(1)
+
+    async def items() -> AsyncIterator[int]:
+        await endless()
+        yield 1
+
+    def wait_for(work: Callable[[], object]) -> None:
+        try:
+            found.put(work())
+        except BaseException as error:  # noqa: BLE001  (the test looks at it)
+            found.put(error)
+
+    works = (lambda: portal.run(endless()), lambda: list(portal.iterate(items())))
+    for work in works:
+        threading.Thread(target=wait_for, args=(work,), daemon=True).start()
+    for _ in works:
+        assert begun.acquire(timeout=60)
+    portal.close()
+    for _ in works:
+        error = found.get(timeout=60)
+        assert isinstance(error, UsageError)
+        assert "is closed; join" in str(error)
+    assert ended == [1, 1]
+
+
+def test_an_answer_may_be_ended_after_the_end() -> None:
+    portal, closed = Portal(), list[int]()
+
+    async def endless() -> AsyncIterator[int]:
+        try:
+            yield 1
+            await asyncio.Event().wait()
+        finally:
+            closed.append(1)
+
+    found = portal.iterate(endless())
+    assert next(found) == 1
+    portal.close()
+    found.close()
     assert closed == [1]
 
 
