@@ -19,7 +19,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from giaann_p2p.gateway.body import Gone, TooLong, TooSlow, is_short, read
 from giaann_p2p.gateway.failures import Busy, Failure, failure_of, response
 from giaann_p2p.gateway.limits import Limits
-from giaann_p2p.gateway.rules import Access, Head, is_preflight, refusal
+from giaann_p2p.gateway.rules import Access, Head, allowed_headers, is_preflight, refusal
 
 _LOG = logging.getLogger("giaann.http")
 EVENTS, TRAIN = "/api/events", "/api/train"
@@ -35,6 +35,8 @@ _SAFE = (
     (b"referrer-policy", b"no-referrer"),
     (b"cross-origin-resource-policy", b"same-origin"),
 )
+_EXPOSED = b"x-giaann-ignored, x-giaann-lost, retry-after"
+"""The headers of responses that pages of allowed sites may read."""
 _BASIC = (b"www-authenticate", b'Basic realm="giaann", charset="UTF-8"')
 Note = Callable[[str, int, float], None]
 """Callback with the path, the status and the seconds of each request that has ended."""
@@ -190,9 +192,10 @@ class _Reply:
 
     async def allow(self) -> None:
         """Answer the preflight of a browser: a page of an allowed origin may send requests."""
+        wanted = Headers(scope=self._scope).get("access-control-request-headers", "")
         headers = [
             (b"access-control-allow-methods", b"GET, POST"),
-            (b"access-control-allow-headers", b"authorization, content-type"),
+            (b"access-control-allow-headers", allowed_headers(wanted).encode()),
             (b"access-control-max-age", b"600"),
         ]
         await self.send({"type": "http.response.start", "status": 204, "headers": headers})
@@ -207,6 +210,7 @@ class _Reply:
             more.append((b"cache-control", b"no-store"))
         if self._origin:
             more.append((b"access-control-allow-origin", self._origin.encode()))
+            more.append((b"access-control-expose-headers", _EXPOSED))
             more.append((b"vary", b"origin"))
         return more
 

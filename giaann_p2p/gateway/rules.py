@@ -10,6 +10,7 @@
 
 import hmac
 import ipaddress
+import re
 from base64 import b64decode
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -19,6 +20,10 @@ import msgspec
 
 from giaann_p2p.gateway.failures import Failure
 
+_HEADERS = "authorization, content-type"
+"""The headers that a page of another site may always send."""
+_LONGEST_HEADERS = 1024
+_HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 OPEN_PATHS = frozenset({"/healthz"})
 """The paths that are served without a key."""
 
@@ -71,6 +76,18 @@ def refusal(head: Head, access: Access) -> Failure | None:
 def is_preflight(head: Head) -> bool:
     """Return whether a request is a preflight of a browser, which never has the key."""
     return head.method == "OPTIONS" and bool(head.origin)
+
+
+def allowed_headers(wanted: str) -> str:
+    """Return the headers that a page of an allowed site may send, given those that it announces.
+
+    All of them may be sent, because clients send headers of their own: OpenAI's for JavaScript
+    sends x-stainless-lang and more. An announcement that is malformed or too long counts as none.
+    """
+    names = [name.strip() for name in wanted.lower().split(",")]
+    if len(wanted) > _LONGEST_HEADERS or not all(map(_HEADER_NAME.fullmatch, names)):
+        return _HEADERS
+    return ", ".join([_HEADERS, *(name for name in names if name not in _HEADERS.split(", "))])
 
 
 def names_this_machine(host: str, access: Access) -> bool:

@@ -75,7 +75,25 @@ def test_an_origin_that_is_allowed_gets_its_headers(at: Served) -> None:
     status, data = asked(at.port, "GET", "/v1/models", Origin=origin, Sec_Fetch_Site="cross-site")
     assert status == 200
     assert b"access-control-allow-origin: https://chat.example" in data
+    assert b"access-control-expose-headers: x-giaann-ignored, x-giaann-lost, retry-after" in data
     assert b"access-control" not in asked(at.port, "GET", "/v1/models", Origin=at.url)[1]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "more"),
+    [
+        ("content-type, X-Stainless-Lang,x-stainless-os", ", x-stainless-lang, x-stainless-os"),
+        ("x-a; drop", ""),
+        ("x-a,,x-b", ""),
+        (", ".join(f"x-{number}" for number in range(1000)), ""),
+    ],
+)
+def test_a_page_that_is_allowed_may_send_the_headers_that_it_announces(
+    at: Served, wanted: str, more: str
+) -> None:
+    named = {"Origin": "https://chat.example", "Access_Control_Request_Headers": wanted}
+    _, data = asked(at.port, "OPTIONS", "/v1/completions", **named)
+    assert f"access-control-allow-headers: authorization, content-type{more}\r\n".encode() in data
 
 
 @pytest.mark.parametrize("given", ["", "Bearer", "Bearer wrong", f"Basic {KEY}", f"Digest {KEY}"])
