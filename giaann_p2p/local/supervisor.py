@@ -265,8 +265,7 @@ class Supervisor:
         if not 1 <= count <= _MOST_ADDED:
             raise UsageError(f"{count} peers cannot be added: give 1 to {_MOST_ADDED}")
         self._not_ending()
-        if not self._link:
-            raise LocalSwarmError("the first peer has not started yet; try again when it is ready")
+        self._has_link()
         added = [self._new(role) for _ in range(count)]
         self._waiting += added
         self._start_next(time.time())
@@ -286,6 +285,8 @@ class Supervisor:
 
     async def _restart(self, peer: Peer) -> None:
         self._not_ending()
+        if peer.name != _FIRST:
+            self._has_link()
         if peer.name in self._restarting:
             raise UsageError(f"{peer.name} is already being restarted")
         self._restarting.add(peer.name)
@@ -298,6 +299,11 @@ class Supervisor:
             peer.restarts += 1
         finally:
             self._restarting.discard(peer.name)
+
+    def _has_link(self) -> None:
+        """Raise LocalSwarmError until the link is known: a peer without it would found a swarm."""
+        if not self._link:
+            raise LocalSwarmError("the first peer has not started yet; try again when it is ready")
 
     def _not_ending(self) -> None:
         if self._ending.is_set():

@@ -96,6 +96,17 @@ def test_only_some_peers_start_at_a_time(new_swarm: NewSwarm) -> None:
     swarm.close(now=True)
 
 
+def test_no_peer_starts_before_the_link_is_known(new_swarm: NewSwarm) -> None:
+    swarm = new_swarm(entries=entries(bootstrap="silent"), bootstraps=2)
+    swarm.start()
+    eventually(lambda: "bootstrap-1" in states(swarm))
+    for name in ("storage-1", "bootstrap-2"):
+        with pytest.raises(LocalSwarmError, match="the first peer has not started yet"):
+            swarm.restart(name)
+    assert (swarm.peer("storage-1").state, swarm.peer("storage-1").pid) == ("waiting", 0)
+    swarm.close(now=True)
+
+
 def test_many_peers_are_ready_in_the_end(new_swarm: NewSwarm) -> None:
     with new_swarm(storages=3 * _AT_ONCE) as swarm:
         assert set(states(swarm).values()) == {"ready"}
