@@ -9,16 +9,19 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from giaann_p2p.cli import present
-from giaann_p2p.cli.arrival import arrived
+from giaann_p2p.cli.arrival import LossWarning, arrived
 from giaann_p2p.cli.link_option import Join
 from giaann_p2p.cli.manner import Device, MaxTokens, Timing, TimingName, manner_of
 from giaann_p2p.cli.prompt import Local, Stats, show_more, streamed
 from giaann_p2p.cli.through_gateway import NoGateway, answers, gateway_to, oracle_at
 from giaann_p2p.cli.verified import Verify, complain_of, settled, share_of
 from giaann_p2p.errors import GiaannError
+from giaann_p2p.gateway.asking import Away
 from giaann_p2p.terminal import complain, joining, say
 
 if TYPE_CHECKING:
+    from contextlib import AbstractAsyncContextManager
+
     from giaann_p2p.client.oracle import Oracle
     from giaann_p2p.client.portal import Portal
 
@@ -56,35 +59,63 @@ def chat(
         with suppress(ImportError):  # without readline, lines cannot be edited
             import readline  # noqa: F401
     with ExitStack() as held:
-        stack = AsyncExitStack()
         with joining():
             from giaann_p2p.cli.visiting import oracle_of
             from giaann_p2p.client.portal import Portal
 
             portal = held.enter_context(closing(Portal()))
+            source = _Source(portal, lambda: oracle_of(join, local, device, share_of(verify)))
             where = gateway_to(join, no_gateway or local or verify or device != "auto")
             if where is None or not portal.run(answers(where)):
-                oracular = oracle_of(join, local, device, share_of(verify))
-                ask = portal.run(stack.enter_async_context(oracular))
-                look = arrived(ask.visiting).look
+                source.join()
             else:
-                ask, look = oracle_at(where), _nothing
+                source.ask = oracle_at(where)
         before = signal.signal(signal.SIGINT, signal.default_int_handler)
         try:
-            _talk(portal, ask, settings, look)
+            _talk(source, settings)
             with suppress(KeyboardInterrupt):
-                portal.run(settled(ask.visiting))
-            complain_of(ask.visiting, settings.lies)
+                portal.run(settled(source.ask.visiting))
+            complain_of(source.ask.visiting, settings.lies)
         finally:
             signal.signal(signal.SIGINT, before)
-            portal.run(stack.aclose())
+            source.leave()
 
 
-def _nothing() -> None:
-    """Do nothing: a gateway reports data loss with each answer."""
+class _Source:
+    """What answers a chat: a gateway until it fails or refuses a prompt, and then the swarm."""
+
+    ask: "Oracle"
+
+    def __init__(
+        self, portal: "Portal", joins: "Callable[[], AbstractAsyncContextManager[Oracle]]"
+    ) -> None:
+        self._portal, self._joins = portal, joins
+        self._stack = AsyncExitStack()
+        self._warning: LossWarning | None = None
+        """Warns of data loss once the swarm is joined; a gateway reports it with each answer."""
+
+    def join(self) -> None:
+        """Join the swarm, which then answers; GiaannError if that fails."""
+        self.ask = self._portal.run(self._stack.enter_async_context(self._joins()))
+        self._warning = arrived(self.ask.visiting)
+
+    def leave(self) -> None:
+        """Leave the swarm, if it was joined."""
+        self._portal.run(self._stack.aclose())
+
+    def answer(self, line: str, settings: _Settings) -> None:
+        """Answer a prompt, and print the answer."""
+        if self._warning is not None:
+            self._warning.look()
+        try:
+            self._portal.run(_answered(self.ask, line, settings))
+        except Away as error:  # raised before anything is printed
+            complain(f"{error}; joining the swarm")
+            self.join()
+            self._portal.run(_answered(self.ask, line, settings))
 
 
-def _talk(portal: "Portal", ask: "Oracle", settings: _Settings, look: Callable[[], None]) -> None:
+def _talk(source: _Source, settings: _Settings) -> None:
     while True:
         try:
             line = input("> " if sys.stdin.isatty() else "").strip()
@@ -101,8 +132,7 @@ def _talk(portal: "Portal", ask: "Oracle", settings: _Settings, look: Callable[[
             if line.startswith("/"):
                 _order(line, settings)
             else:
-                look()
-                portal.run(_answered(ask, line, settings))
+                source.answer(line, settings)
         except KeyboardInterrupt:
             say("")
         except GiaannError as error:

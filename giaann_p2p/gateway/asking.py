@@ -30,6 +30,18 @@ class Away(GiaannError):  # noqa: N818  (what it is, not what went wrong)
     """The gateway does not answer, or cannot serve the request; the caller then joins the swarm."""
 
 
+class _Fault(msgspec.Struct):
+    """The field of a refusal that people read."""
+
+    message: str
+
+
+class _Refusal(msgspec.Struct):
+    """The body of a refusal."""
+
+    error: _Fault
+
+
 class Reply(NamedTuple):
     """A successful response, whose body has not been read yet."""
 
@@ -65,7 +77,8 @@ async def asked(
         except (OSError, ValueError, EOFError, TimeoutError) as error:
             raise Away(f"the gateway at {where.url} failed: {error}") from None
         if status != 200:
-            raise Away(f"the gateway at {where.url} answers with {status}")
+            why = await _reason(reader)
+            raise Away(f"the gateway at {where.url} answers with {status}{why and f': {why}'}")
         yield Reply(headers, reader)
     finally:
         writer.close()
@@ -97,6 +110,15 @@ async def events(reply: Reply) -> AsyncIterator[Event]:
                 yield Event(name, msgspec.json.decode(value, type=dict[str, Any]))
     except (OSError, ValueError, msgspec.MsgspecError) as error:
         raise GiaannError(f"the gateway broke off: {error}") from None
+
+
+async def _reason(reader: asyncio.StreamReader) -> str:
+    """Return why a gateway refused a request, from its body; empty if that cannot be read."""
+    try:
+        async with asyncio.timeout(_CONNECTS_WITHIN):
+            return msgspec.json.decode(await reader.read(), type=_Refusal).error.message
+    except (OSError, TimeoutError, ValueError):
+        return ""
 
 
 def _request(where: Whereabouts, host: str, path: str, body: object, accept: str) -> bytes:

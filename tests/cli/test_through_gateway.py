@@ -3,11 +3,14 @@
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from giaann_p2p.cli.through_gateway import GatewayOracle, NoReads
 from giaann_p2p.errors import UsageError
 from giaann_p2p.gateway import whereabouts
 from giaann_p2p.gateway.failures import Unavailable
@@ -86,6 +89,41 @@ def test_a_chat_and_a_column_come_from_the_gateway(giaann: Run, at: Served) -> N
     assert (done.returncode, done.stdout) == (0, "Bees 1 2 3\n")
     found = json.loads(giaann("column", "civil war", "--json", "--join", LINK).stdout)
     assert (found["concept"], found["words"][0]["occurrences"]) == ("civil_war", 16)
+
+
+@pytest.mark.usefixtures("_no_swarm")
+def test_a_chat_says_why_a_gateway_refuses_and_goes_on(giaann: Run, at: Served) -> None:
+    done = giaann("chat", "--join", LINK, stdin="nothing\nBees\n/quit\n")
+    assert (done.returncode, done.stdout) == (0, "Bees 1 2 3\n")
+    assert "answers with 400: a prompt needs a noun; joining the swarm" in done.stderr
+    assert "giaann: joins the swarm" in done.stderr
+
+
+class Joined(NoReads):
+    """The session of a swarm that was joined, as far as a chat looks at it."""
+
+    manifest = SimpleNamespace(swarm_id=SWARM)
+
+    def losses(self) -> None:
+        """Return None: nothing is lost."""
+
+
+def test_a_chat_joins_the_swarm_when_its_gateway_fails(
+    giaann: Run, at: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with served() as other:
+        swarm = GatewayOracle(whereabouts.Whereabouts(url=other.url, pid=1))
+        swarm.visiting = Joined()
+
+        @asynccontextmanager
+        async def join(*_: object) -> AsyncIterator[GatewayOracle]:
+            yield swarm
+
+        monkeypatch.setattr("giaann_p2p.cli.visiting.oracle_of", join)
+        at.backend.fault, at.backend.fault_at, other.backend.length = Unavailable("gone"), 0, 2
+        done = giaann("chat", "--join", LINK, stdin="Bees\nBees\n/quit\n")
+    assert (done.returncode, done.stdout) == (0, "Bees 1 2\nBees 1 2\n")
+    assert done.stderr.count("answers with 503: gone; joining the swarm") == 1
 
 
 @pytest.mark.usefixtures("_no_swarm")
