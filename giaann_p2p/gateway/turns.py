@@ -11,6 +11,9 @@ from contextlib import asynccontextmanager, suppress
 
 from giaann_p2p.gateway.failures import Busy
 
+_LOOK_EVERY = 1.0
+"""Seconds between two looks for new room, which a new compute peer brings."""
+
 
 class Turns:
     """A queue for turns: `room` returns how many may be taken at once now."""
@@ -42,7 +45,7 @@ class Turns:
         self._line.append(mine)
         try:
             async with asyncio.timeout(within):
-                await asyncio.shield(mine)
+                await self._until_on(mine)
         except BaseException as error:
             if mine.done() and not mine.cancelled():  # the turn came at the same moment
                 self._now -= 1
@@ -54,6 +57,14 @@ class Turns:
             if isinstance(error, TimeoutError):
                 raise Busy("the compute peers are busy with other prompts; ask again") from None
             raise
+
+    async def _until_on(self, mine: asyncio.Future[None]) -> None:
+        """Wait for a turn; the first in line looks for new room, because nothing reports it."""
+        self._go_on()
+        while not mine.done():
+            await asyncio.wait([mine], timeout=_LOOK_EVERY)
+            if self._line and self._line[0] is mine:
+                self._go_on()
 
     def _go_on(self) -> None:
         """Give free turns to the prompts that have waited longest."""

@@ -224,3 +224,32 @@ def test_turns_are_taken_in_order_and_given_back_whatever_happens() -> None:
             assert waited < 60
 
     asyncio.run(play())
+
+
+@pytest.mark.parametrize("looks_every", [0.001, 60.0])
+def test_new_room_is_taken_before_any_turn_ends(
+    monkeypatch: pytest.MonkeyPatch, looks_every: float
+) -> None:
+    monkeypatch.setattr("giaann_p2p.gateway.turns._LOOK_EVERY", looks_every)
+
+    async def play() -> None:
+        room, taken, over = 1, asyncio.Semaphore(0), asyncio.Event()
+        turns = Turns(lambda: room)
+
+        async def take() -> None:
+            async with turns.turn(60.0):
+                taken.release()
+                await over.wait()
+
+        tasks = [asyncio.ensure_future(take()) for _ in range(3)]
+        await taken.acquire()
+        assert repr(turns) == "<Turns: 1 taken, 2 wait>"
+        room = 4
+        if looks_every == 60.0:  # then whoever comes next finds the room
+            tasks.append(asyncio.ensure_future(take()))
+        for _ in tasks[1:]:
+            await taken.acquire()
+        over.set()
+        await asyncio.gather(*tasks)
+
+    asyncio.run(asyncio.wait_for(play(), 60))
