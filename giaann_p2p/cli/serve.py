@@ -145,7 +145,7 @@ def listening_of(
 ) -> "Listening":
     """Return where to listen and whom to admit; UsageError says which option is wrong."""
     from giaann_p2p.gateway.api_key import key_in
-    from giaann_p2p.gateway.rules import Access
+    from giaann_p2p.gateway.rules import Access, host_of, origin_of
     from giaann_p2p.gateway.serving import Listening
 
     host, port = _address(listen)
@@ -155,16 +155,10 @@ def listening_of(
             f"other machines can reach {host}: give --api-key FILE, or, without a key, listen at"
             " 127.0.0.1"
         )
-    for origin in origins:
-        scheme, _, rest = origin.partition("://")
-        if scheme not in ("http", "https") or not rest or "/" in rest:
-            raise UsageError(
-                f"--allow-origin must be a scheme and a host, such as https://a.b, not {origin!r}"
-            )
     access = Access(
         loopback=loopback,
-        hosts=frozenset(name.lower() for name in hosts),
-        origins=frozenset(origins),
+        hosts=frozenset(map(host_of, hosts)),
+        origins=frozenset(map(origin_of, origins)),
         key=b"" if key_file is None else key_in(key_file),
     )
     return Listening(host, port, access, "" if key_file is None else str(key_file.resolve()))

@@ -18,12 +18,16 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from giaann_p2p.errors import UsageError
 from giaann_p2p.gateway.failures import Failure
 
 _HEADERS = "authorization, content-type"
 """The headers that a page of another site may always send."""
 _LONGEST_HEADERS = 1024
 _HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
+_ORIGIN = re.compile(r"(https?)://([a-z0-9._-]+|\[[0-9a-f:.]+\])(?::(\d{1,5}))?")
+_HOST = re.compile(r"([a-z0-9._-]+|\[[0-9a-f:.]+\])(?::\d{1,5})?")
+_USUAL_PORTS = {"http": "80", "https": "443"}
 OPEN_PATHS = frozenset({"/healthz"})
 """The paths that are served without a key."""
 
@@ -62,7 +66,7 @@ class Head(NamedTuple):
 def refusal(head: Head, access: Access) -> Failure | None:
     """Return why a request is refused; None if it is admitted."""
     if not names_this_machine(head.host, access):
-        text = f"{head.host!r} is not a name of this gateway; --allow-host adds one"
+        text = f"{_name_of(head.host)!r} is not a name of this gateway; --allow-host adds one"
         return Failure(421, text, "wrong_host")
     if head.origin and not is_own(head, access):
         return Failure(403, f"pages of {head.origin} may not use this gateway", "foreign_origin")
@@ -106,7 +110,36 @@ def is_own(head: Head, access: Access) -> bool:
     """Return whether a request's Origin is the gateway itself, or an allowed one."""
     if head.origin in access.origins:
         return True
-    return bool(head.host) and urlsplit(head.origin).netloc.lower() == head.host.lower()
+    try:
+        netloc = urlsplit(head.origin).netloc
+    except ValueError:  # it is malformed, so no browser sent it
+        return False
+    return bool(head.host) and netloc.lower() == head.host.lower()
+
+
+def host_of(given: str) -> str:
+    """Return the host name in an option, as `Access.hosts` has it; UsageError if it is none.
+
+    It is in lower case and has no port, because a port in Host is ignored.
+    """
+    if not _HOST.fullmatch(given.lower()):
+        raise UsageError(f"--allow-host must be a host name, such as chat.example, not {given!r}")
+    return _name_of(given)
+
+
+def origin_of(given: str) -> str:
+    """Return the origin in an option, as browsers write it; UsageError if it is none.
+
+    They write it in lower case, and without the usual port of its scheme.
+    """
+    found = _ORIGIN.fullmatch(given.lower())
+    if found is None:
+        raise UsageError(
+            f"--allow-origin must be a scheme and a host, such as https://a.b, not {given!r}"
+        )
+    scheme, host, port = found.groups()
+    usual = port is None or port == _USUAL_PORTS[scheme]
+    return f"{scheme}://{host}" if usual else f"{scheme}://{host}:{port}"
 
 
 def has_key(authorization: str, key: bytes) -> bool:

@@ -96,6 +96,9 @@ def test_a_port_that_is_taken_is_told_before_anything_slow(brain: Path) -> None:
         (["--db", "x", "--listen", "127.0.0.1:99999"], "HOST:PORT"),
         (["--db", "x", "--listen", "0.0.0.0:8440"], "give --api-key FILE"),
         (["--db", "x", "--allow-origin", "chat.example"], "--allow-origin"),
+        (["--db", "x", "--allow-origin", "https://chat.example/page"], "--allow-origin"),
+        (["--db", "x", "--allow-host", "https://chat.example"], "--allow-host"),
+        (["--db", "x", "--allow-host", ""], "--allow-host"),
         (["--db", "x", "--api-key", "/no/such/folder/key"], "cannot be made"),
     ],
 )

@@ -8,8 +8,9 @@ from functools import partial
 
 import pytest
 
+from giaann_p2p.cli.serve import listening_of
 from giaann_p2p.gateway.limits import Limits
-from giaann_p2p.gateway.rules import Access
+from giaann_p2p.gateway.rules import Access, Head, is_own, names_this_machine
 from tests.unit.gateway.raw import asked, head, line_to, rest_of, until
 from tests.unit.gateway.serving import Served, Stub, served
 
@@ -39,6 +40,32 @@ def test_a_name_that_was_bound_to_this_machine_is_refused(at: Served, host: str)
     assert b"wrong_host" in data
 
 
+def test_the_name_that_may_be_added_is_told_without_its_port(at: Served) -> None:
+    _, data = asked(at.port, "GET", "/api/info", Host="bees.example:8440")
+    assert b"'bees.example' is not a name of this gateway; --allow-host adds one" in data
+
+
+@pytest.mark.parametrize("given", ["bees.example", "Bees.Example:8440"])
+def test_a_name_is_allowed_however_it_is_written(given: str) -> None:
+    access = listening_of("127.0.0.1:0", None, [], [given]).access
+    assert access.hosts == {"bees.example"}
+    assert names_this_machine("BEES.example:99", access)
+
+
+@pytest.mark.parametrize(
+    ("given", "sent"),
+    [
+        ("https://Chat.Example", "https://chat.example"),
+        ("HTTPS://chat.example:443", "https://chat.example"),
+        ("http://localhost:3000", "http://localhost:3000"),
+        ("http://[::1]:80", "http://[::1]"),
+    ],
+)
+def test_an_origin_is_allowed_however_it_is_written(given: str, sent: str) -> None:
+    access = listening_of("127.0.0.1:0", None, [given], []).access
+    assert is_own(Head("GET", "/", host="127.0.0.1", origin=sent), access)
+
+
 @pytest.mark.parametrize("host", ["localhost", "LOCALHOST:9", "[::1]:8440", "127.9.9.9"])
 def test_names_of_this_machine_are_taken(at: Served, host: str) -> None:
     assert asked(at.port, "GET", "/api/info", Host=host)[0] == 200
@@ -50,6 +77,7 @@ def test_names_of_this_machine_are_taken(at: Served, host: str) -> None:
         {"Origin": "https://evil.example"},
         {"Origin": "null"},
         {"Origin": "http://localhost:1"},
+        {"Origin": "http://["},
         {"Sec_Fetch_Site": "cross-site"},
         {"Sec_Fetch_Site": "same-site", "Sec_Fetch_Mode": "navigate"},
     ],
