@@ -55,10 +55,7 @@ def name(
     from giaann_p2p.swarm.wire.identity import to_text
     from giaann_p2p.swarm.wire.link import Link
 
-    if role not in ("client", "storage", "compute", "bootstrap"):
-        raise typer.BadParameter(
-            f"--role must be client, storage, compute or bootstrap, not {role!r}"
-        )
+    _check_role(role)
     folder = data_dir or usual_folder_in(Link.read(join).swarm_id, role)
     say(to_text(Membership(folder).identity.peer))
 
@@ -105,7 +102,7 @@ def accept(
     ],
     role: Annotated[
         str, typer.Option("--role", help="Which of this machine's peers the token is for.")
-    ] = ("client"),
+    ] = "client",
     data_dir: Annotated[
         Path | None,
         typer.Option(
@@ -114,6 +111,7 @@ def accept(
     ] = None,
 ) -> None:
     """Save a token that was issued to a peer on this machine, its client by default."""
+    _check_role(role)
     from giaann_p2p.swarm.wire.token import Token
 
     swarm_id = Token.from_text(text_of(token)).swarm_id
@@ -239,6 +237,14 @@ def withdraw(
     founding = Founding(join, giver, as_json=as_json, dry_run=dry_run)
     giver.withdraw({}, sought)  # a new edition of the list makes the owners search again
     asyncio.run(founding.carry_out(withdraws=True))
+
+
+def _check_role(role: str) -> None:
+    """Raise BadParameter unless a peer can have a role."""
+    if role not in ("client", "storage", "compute", "bootstrap"):
+        raise typer.BadParameter(
+            f"--role must be client, storage, compute or bootstrap, not {role!r}"
+        )
 
 
 def _lasts(token: "Token") -> str:

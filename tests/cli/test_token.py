@@ -81,6 +81,7 @@ def test_a_daemons_token_is_kept_in_its_folder(
         (("inspect", "giaann-token:aaaa"), "part of it is wrong or missing"),
         (("name", "--join", "rubbish"), "'rubbish' is neither a join link"),
         (("name", "--join", "LINK", "--role", "king"), "--role must be client, storage"),
+        (("accept", "TOKEN", "--role", "king"), "--role must be client, storage"),
         (("withdraw", "--join", "LINK", "--data-dir", "BOOT"), "nobody is disowned: run `giaann"),
         (("revoke", "NAME", "--disown", "--join", "rubbish", "--data-dir", "BOOT"), "join link"),
         (("revoke", "rubbish", "--join", "LINK", "--data-dir", "BOOT"), "a peer's name has 52"),
