@@ -18,4 +18,14 @@ Db = Annotated[
         "--db", envvar="GIAANN_DB", metavar="DIR", parser=_directory, help="The brain's directory."
     ),
 ]
+NewDb = Annotated[
+    Path,
+    typer.Option(
+        "--db",
+        envvar="GIAANN_DB",
+        metavar="DIR",
+        parser=_directory,
+        help="The brain's directory; created if it is missing.",
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="Write JSON, for programs.")]

@@ -2,12 +2,12 @@
 
 import asyncio
 from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from giaann_p2p.cli.arrival import arrived
+from giaann_p2p.cli.brain_options import Db
 from giaann_p2p.cli.link_option import Join, Json
 from giaann_p2p.terminal import joining, progress_bar, readable, say, say_json
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 def publish(
     join: Join,
-    db: Annotated[Path, typer.Option("--db", metavar="DIR", help="The brain's folder.")],
+    db: Db,
     anyway: Annotated[
         bool,
         typer.Option(

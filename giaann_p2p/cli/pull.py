@@ -2,12 +2,10 @@
 
 import asyncio
 from collections.abc import Callable
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import TYPE_CHECKING
 
 from giaann_p2p.cli.arrival import arrived
+from giaann_p2p.cli.brain_options import NewDb
 from giaann_p2p.cli.link_option import Join, Json
 from giaann_p2p.terminal import joining, progress_bar, readable, say, say_json
 
@@ -17,10 +15,7 @@ if TYPE_CHECKING:
 
 def pull(
     join: Join,
-    db: Annotated[
-        Path,
-        typer.Option("--db", metavar="DIR", help="The brain's folder; created if it is missing."),
-    ],
+    db: NewDb,
     as_json: Json = False,
 ) -> None:
     """Copy all that a swarm has learned into a brain on this machine, with the same digest.

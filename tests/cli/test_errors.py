@@ -9,7 +9,12 @@ from pathlib import Path
 import pytest
 
 from giaann_p2p import Brain, ModelSpec
+from giaann_p2p.errors import UsageError
+from giaann_p2p.swarm.wire.link import Link
 from tests.cli.conftest import GIAANN, WORDS, Run
+
+ADDRESS = "/ip4/127.0.0.1/tcp/1/p2p/12D3KooWJzAMc6f4afnkkrUydqgNnjcg8ar3P3c2eDM8XCGn5QTQ"
+LINK = str(Link(bytes(range(32)), (ADDRESS,)))
 
 
 def test_no_brain_there(giaann: Run, tmp_path: Path) -> None:
@@ -173,6 +178,22 @@ def test_a_closed_pipe_ends_an_export_quietly(db: Path) -> None:
 
 def test_an_empty_directory_name_is_wrong_usage(giaann: Run, text: Path) -> None:
     assert giaann("solo", "train", text, "--db", "").returncode == 2
+
+
+@pytest.mark.parametrize("command", ["publish", "pull"])
+def test_the_brain_of_a_command_for_swarms_may_come_from_the_environment(
+    giaann: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    def join(*_: object) -> None:
+        raise UsageError("joins the swarm")
+
+    monkeypatch.setattr("giaann_p2p.cli.visiting.visiting", join)
+    assert "cannot be empty" in giaann(command, "--join", LINK, "--db", "").stderr
+    assert "Missing option" in giaann(command, "--join", LINK).stderr
+    monkeypatch.setenv("GIAANN_DB", str(tmp_path / "none"))
+    done = giaann(command, "--join", LINK)
+    assert done.returncode == 2
+    assert ("there is no brain in" if command == "publish" else "joins the swarm") in done.stderr
 
 
 def test_a_named_pipe_is_learned_as_a_file_is(giaann: Run, text: Path, tmp_path: Path) -> None:
