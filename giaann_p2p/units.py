@@ -4,7 +4,7 @@ import re
 
 from giaann_p2p.errors import UsageError
 
-_AMOUNT = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*", re.ASCII)
+_AMOUNT = re.compile(r"\s*(\d{1,18}(?:\.\d{1,18})?)\s*([A-Za-z]*)\s*", re.ASCII)
 _FACTORS: dict[str, int] = {"": 1, "b": 1} | {
     letter + end: base**power
     for power, letter in enumerate("kmgt", 1)
@@ -19,6 +19,17 @@ def nbytes(text: str) -> int:
     if found is None or factor is None:
         raise UsageError(f"{text!r} is not a size; write it as 8GiB, 500MB or 1000000")
     return round(float(found[1]) * factor)
+
+
+def whole_number(text: str, most: int) -> int | None:
+    """Parse a whole number of 0 to `most`, in ASCII digits; None if the text is none.
+
+    Its length is checked first, because Python refuses to parse thousands of digits.
+    """
+    if not (text.isascii() and text.isdecimal() and len(text) <= len(str(most))):
+        return None
+    found = int(text)
+    return found if found <= most else None
 
 
 def rate(text: str) -> int:

@@ -17,7 +17,9 @@ from giaann_p2p.cli.through_gateway import NoGateway, answers, gateway_to, oracl
 from giaann_p2p.cli.verified import Verify, complain_of, settled, share_of
 from giaann_p2p.errors import GiaannError
 from giaann_p2p.gateway.asking import Away
+from giaann_p2p.model.manner import MOST_TOKENS
 from giaann_p2p.terminal import complain, joining, say
+from giaann_p2p.units import whole_number
 
 if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
@@ -160,7 +162,9 @@ def _order(line: str, settings: _Settings) -> None:
         say(f"the cost of each token is {'shown' if settings.stats else 'not shown'}")
     elif word == "/timing" and argument in set(TimingName):
         settings.timing = argument
-    elif word == "/max" and argument.isdecimal() and int(argument):
-        settings.max_tokens = int(argument)
+    elif word == "/max" and (most := whole_number(argument, MOST_TOKENS)):
+        settings.max_tokens = most
+    elif word == "/max":
+        complain(f"/max takes a number of tokens, 1 to {MOST_TOKENS:,}")
     else:
-        complain(f"{line!r} is not a command; /help lists all commands")
+        complain(f"{line[:80]!r} is not a command; /help lists all commands")

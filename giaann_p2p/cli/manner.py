@@ -9,10 +9,15 @@ import typer
 from giaann_p2p.model.prompt import checked_prompt
 from giaann_p2p.model.spec import MOST_COLUMN_SEGMENTS
 from giaann_p2p.terminal import readable
+from giaann_p2p.units import whole_number
 
 if TYPE_CHECKING:
     from giaann_p2p import Beam, Sampling, Variant
     from giaann_p2p.model.manner import Manner
+
+
+_MOST_BEAM = 1_000_000
+"""Maximum width and depth of a beam; peers and gateways have smaller bounds of their own."""
 
 
 class TimingName(StrEnum):
@@ -173,10 +178,12 @@ def beam_of(text: str | None) -> "Beam | None":
         return None
     from giaann_p2p import Beam
 
-    width, _, depth = text.partition("x")
-    if not (width.isdecimal() and depth.isdecimal() and int(width) and int(depth)):
-        raise typer.BadParameter(f"{text!r} is not WIDTHxDEPTH, such as 3x4", param_hint="--beam")
-    return Beam(width=int(width), depth=int(depth))
+    width, depth = (whole_number(part, _MOST_BEAM) for part in text.partition("x")[::2])
+    if not (width and depth):
+        raise typer.BadParameter(
+            f"{text[:40]!r} is not WIDTHxDEPTH, such as 3x4", param_hint="--beam"
+        )
+    return Beam(width=width, depth=depth)
 
 
 def samplings_of(

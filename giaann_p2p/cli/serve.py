@@ -15,6 +15,7 @@ import typer
 from giaann_p2p.client.links import read_link, saved_names
 from giaann_p2p.errors import UsageError
 from giaann_p2p.terminal import complain, joining, say, say_json
+from giaann_p2p.units import whole_number
 
 if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
@@ -181,10 +182,11 @@ def _report(status_file: str, url: str) -> None:
 
 
 def _address(listen: str) -> tuple[str, int]:
-    host, colon, port = listen.rpartition(":")
-    if not (colon and host and port.isascii() and port.isdecimal() and int(port) <= _MOST_PORT):
-        raise UsageError(f"--listen must be HOST:PORT, such as 127.0.0.1:8440, not {listen!r}")
-    return host.removeprefix("[").removesuffix("]"), int(port)
+    host, _, port = listen.rpartition(":")
+    number = whole_number(port, _MOST_PORT)
+    if not host or number is None:
+        raise UsageError(f"--listen must be HOST:PORT, such as 127.0.0.1:8440, not {listen[:80]!r}")
+    return host.removeprefix("[").removesuffix("]"), number
 
 
 def _is_loopback(host: str) -> bool:

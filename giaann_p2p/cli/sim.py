@@ -12,6 +12,7 @@ from giaann_p2p.cli import present
 from giaann_p2p.cli.manner import Profile
 from giaann_p2p.exit_codes import FAILED, INTERRUPTED
 from giaann_p2p.terminal import complain, progress_bar, readable, say, say_json
+from giaann_p2p.units import whole_number
 
 if TYPE_CHECKING:
     from giaann_p2p.sim.seeds import Played, Size
@@ -63,12 +64,12 @@ def _seeds(text: str) -> list[int]:
             raise typer.BadParameter(
                 f"{part!r} is neither a seed nor a range of them, such as 0-99"
             )
-        first, last = map(int, ends)
-        if first > last:
+        first, last = (whole_number(end, _MOST_SEED) for end in ends)
+        if first is not None and last is not None and first > last:
             raise typer.BadParameter(f"{part!r} ends before it begins; write {last}-{first}")
-        if last > _MOST_SEED or len(found) + last - first >= _MOST_SEEDS:
+        if first is None or last is None or len(found) + last - first >= _MOST_SEEDS:
             raise typer.BadParameter(
-                f"{part!r} is out of range: seeds are below 2^63, at most a million per run"
+                f"{part[:80]!r} is out of range: seeds are below 2^63, at most a million per run"
             )
         found += range(first, last + 1)
     return found

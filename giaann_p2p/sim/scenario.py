@@ -28,6 +28,7 @@ from giaann_p2p.sim.swarm import Swarm
 from giaann_p2p.store.undisturbed import undisturbed
 from giaann_p2p.swarm.replication.settings import Settings
 from giaann_p2p.swarm.wire.replica import ReplicaState
+from giaann_p2p.units import whole_number
 
 _EXPECTED = ">"
 _LOOK_EVERY = 5.0
@@ -383,7 +384,7 @@ def _whole(words: Words, most: int) -> int:
 
 def _range(words: Words) -> tuple[int, int]:
     text = words[0] if len(words) == 1 else ""
-    low, _, high = text.partition("-")
-    if not (low.isdecimal() and high.isdecimal() and int(low) <= int(high) < 1_000_000):
+    low, high = (whole_number(end, 999_999) for end in text.partition("-")[::2])
+    if low is None or high is None or low > high:
         raise UsageError("say which chunks: push 0-9")
-    return int(low), int(high)
+    return low, high

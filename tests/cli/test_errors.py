@@ -65,6 +65,8 @@ def test_a_brain_that_has_learned_nothing(giaann: Run, tmp_path: Path) -> None:
     "arguments",
     [
         ["prompt", "Bees", "--beam", "3y"],
+        ["prompt", "Bees", "--beam", "3x" + "9" * 5000],
+        ["prompt", "Bees", "--beam", "0x3"],
         ["prompt", "Bees", "--timing", "soon"],
         ["prompt", "Bees", "--max-tokens", "0"],
         ["eval", "text", "--feed", "mine"],

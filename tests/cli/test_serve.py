@@ -94,6 +94,7 @@ def test_a_port_that_is_taken_is_told_before_anything_slow(brain: Path) -> None:
         (["--join", "giaann://cut"], "cut off"),
         (["--db", "x", "--listen", "8440"], "HOST:PORT"),
         (["--db", "x", "--listen", "127.0.0.1:99999"], "HOST:PORT"),
+        (["--db", "x", "--listen", f"127.0.0.1:{'9' * 5000}"], "HOST:PORT"),
         (["--db", "x", "--listen", "0.0.0.0:8440"], "give --api-key FILE"),
         (["--db", "x", "--allow-origin", "chat.example"], "--allow-origin"),
         (["--db", "x", "--allow-origin", "https://chat.example/page"], "--allow-origin"),

@@ -146,6 +146,7 @@ def test_if_none_is_named_there_are_ten(giaann: Run) -> None:
         (["--seeds", "5-2"], "write 2-5"),
         (["--seeds", "0-1000000"], "is out of range"),
         (["--seeds", "9223372036854775808"], "is out of range"),
+        (["--seeds", "9" * 5000], "is out of range"),
         (["--seed", "-1"], "Invalid value"),
         (["--seed", "1", "--seeds", "2"], "not both"),
         (["--seeds", "1-2", "--trace"], "name it with --seed"),

@@ -99,6 +99,14 @@ def test_a_chat_says_why_a_gateway_refuses_and_goes_on(giaann: Run, at: Served) 
     assert "giaann: joins the swarm" in done.stderr
 
 
+@pytest.mark.usefixtures("_no_swarm", "at")
+def test_a_chat_takes_no_number_of_tokens_that_no_answer_can_have(giaann: Run) -> None:
+    typed = f"/max {'9' * 5000}\n/max 0\n/max 2\nBees\n/quit\n"
+    done = giaann("chat", "--join", LINK, stdin=typed)
+    assert (done.returncode, done.stdout) == (0, "Bees 1 2\n")
+    assert done.stderr.count("/max takes a number of tokens, 1 to 65,536") == 2
+
+
 class Joined(NoReads):
     """The session of a swarm that was joined, as far as a chat looks at it."""
 

@@ -3,7 +3,7 @@
 import pytest
 
 from giaann_p2p.errors import UsageError
-from giaann_p2p.units import nbytes, rate, readable_bytes, span
+from giaann_p2p.units import nbytes, rate, readable_bytes, span, whole_number
 
 
 @pytest.mark.parametrize(
@@ -25,10 +25,21 @@ def test_amounts(text: str, number: int) -> None:
     assert rate(f"{text}/s") == rate(text) == number
 
 
-@pytest.mark.parametrize("text", ["", "GiB", "-1", "8 XB", "1e9", "8GiB/s", "1,000", "٣GB", "nan"])
+@pytest.mark.parametrize(
+    "text", ["", "GiB", "-1", "8 XB", "1e9", "8GiB/s", "1,000", "٣GB", "nan", "9" * 400]
+)
 def test_what_is_no_amount_is_told_so(text: str) -> None:
     with pytest.raises(UsageError, match="is not a size"):
         nbytes(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [("0", 0), ("07", 7), ("80", 80), ("81", None), ("080", None), ("9" * 5000, None)]
+    + [(text, None) for text in ("", "-1", "1.0", " 1", "٣", "²")],
+)
+def test_whole_numbers_are_bounded(text: str, number: int | None) -> None:
+    assert whole_number(text, 80) == number
 
 
 @pytest.mark.parametrize(
