@@ -8,7 +8,7 @@ import msgspec
 import numpy as np
 from pyroaring import BitMap
 
-from giaann_p2p.errors import DamagedError
+from giaann_p2p.errors import DamagedError, UsageError
 from giaann_p2p.plain_faults import fault_of
 from giaann_p2p.store.applied import Applied
 from giaann_p2p.store.codec.parcel import Limits, decode, encode
@@ -54,7 +54,7 @@ class _Release(msgspec.Struct, array_like=True):
 
 
 def content_record(held: Content) -> bytes:
-    """Encode the content of some shards as a record."""
+    """Encode the content of some shards as a record; UsageError if its strengths are too large."""
     sets = list({id(applied): applied for applied in held.applied}.values())
     order = {id(applied): at for at, applied in enumerate(sets)}
     head = msgspec.msgpack.encode(
@@ -65,9 +65,11 @@ def content_record(held: Content) -> bytes:
             held.digest.to_bytes(32, "little"),
         )
     )
-    return b"".join(
-        [len(head).to_bytes(HEAD_LENGTH, "little"), head, held.parcel or encode(held.delta)]
-    )
+    try:
+        parcel = held.parcel or encode(held.delta)
+    except OverflowError as error:
+        raise UsageError(str(error)) from None
+    return b"".join([len(head).to_bytes(HEAD_LENGTH, "little"), head, parcel])
 
 
 def content_of(record: memoryview, limits: Limits) -> Content:

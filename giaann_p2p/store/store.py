@@ -289,10 +289,7 @@ class Store(StoreReads):
             ]
             new = [one for one in united if not self._state.is_known(one)]
             self._budget.admit_content(self._state, new)
-            try:
-                records = [(Kind.CONTENT, content_record(one)) for one in new]
-            except OverflowError as error:
-                raise UsageError(str(error)) from None
+            records = [(Kind.CONTENT, content_record(one)) for one in new]
             with self._journal.logged(records):
                 for one in new:
                     self._state.adopt(one)

@@ -35,6 +35,12 @@ _REMEMBERED = 512
 MOST_HELD = 1 << 53
 """The largest strength or count in content that another store sends; an honest sum reaches it after
 10^10 chunks."""
+_MOST_IN_ALL = 1 << 60
+"""The most that the strengths, or the counts, of an update or of content may add up to: a snapshot
+cannot hold more than eight times as much."""
+_SUMS = 8
+"""A pair of tokens adds to two segments at most, in a column and also in the rows that ignore
+columns; the counts of tokens come on top. So all sums together are at most so many times one."""
 
 
 class Update(NamedTuple):
@@ -130,6 +136,8 @@ def check_delta(delta: Delta, spec: ModelSpec, most: int = MOST_HELD) -> None:
         )
     if delta.connections and not 0 <= delta.target.min() <= delta.target.max() < delta.neurons:
         raise UsageError("a delta has a connection to a neuron that it lacks")
+    if total_of(delta) > _MOST_IN_ALL:
+        raise UsageError("a delta's strengths or counts add up to too much")
     least = min(int(delta.strength.min(initial=1)) - 1, int(delta.count.min(initial=0)))
     if least < 0 or strongest(delta) > most:
         raise UsageError(f"a delta's strengths must be 1 to {most}, its counts 0 to {most}")
@@ -138,6 +146,16 @@ def check_delta(delta: Delta, spec: ModelSpec, most: int = MOST_HELD) -> None:
 def strongest(delta: Delta) -> int:
     """Return the highest strength or count of a delta."""
     return max(int(delta.strength.max(initial=0)), int(delta.count.max(initial=0)))
+
+
+def total_of(delta: Delta) -> float:
+    """Return what a delta's strengths add up to, or its counts, whichever is more; nearly exact."""
+    return float(max(each.sum(dtype=np.float64) for each in (delta.strength, delta.count)))
+
+
+def most_in_all(spec: ModelSpec, sentences: int) -> int:
+    """Return the most that a chunk of this many sentences can add to all strengths together."""
+    return _SUMS * most_units(spec, sentences)
 
 
 def most_units(spec: ModelSpec, sentences: int) -> int:

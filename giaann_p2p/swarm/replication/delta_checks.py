@@ -9,7 +9,7 @@ from giaann_p2p.store.applied import WITHDRAWN, Applied
 from giaann_p2p.store.codec.parcel import Limits
 from giaann_p2p.store.layout import Layout, Shards
 from giaann_p2p.store.seal import Seal
-from giaann_p2p.store.update import Packed, Update, most_units, strongest
+from giaann_p2p.store.update import Packed, Update, most_in_all, most_units, strongest, total_of
 from giaann_p2p.swarm.wire.identity import Peer, name_of
 from giaann_p2p.swarm.wire.limits import of_push
 from giaann_p2p.swarm.wire.manifest import Rules
@@ -58,7 +58,9 @@ class DeltaChecks(NamedTuple):
         Raise a GiaannError if it is invalid.
         """
         self.check(update)
-        if strongest(update.delta) > most_units(self.spec, sentences := self.rules().chunk):
+        delta, sentences = update.delta, self.rules().chunk
+        is_strong = strongest(delta) > most_units(self.spec, sentences)
+        if is_strong or total_of(delta) > most_in_all(self.spec, sentences):
             raise MessageError(f"parcel: a chunk of {sentences} sentences cannot add so much")
 
     def check_sender(self, sender: Peer, seal: Seal) -> None:

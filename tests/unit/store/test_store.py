@@ -1,6 +1,7 @@
 """The store: what it takes, what it refuses, and what it tells."""
 
 from dataclasses import replace
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -39,6 +40,18 @@ def test_which_shards_a_chunk_was_new_to(store: Store) -> None:
     assert list(store.applied(2, b"another job.....")) == []
 
 
+def test_a_snapshot_of_more_than_it_can_hold_fails_as_such(store: Store) -> None:
+    heavy = replace(LESSONS[0].delta, strength=np.full_like(LESSONS[0].delta.strength, 1 << 36))
+    for chunk in range(3):
+        store.apply([Update(JOB, chunk, np.arange(4, dtype=np.uint16), heavy)])
+    with patch("giaann_p2p.store.codec.parcel._SUM_BITS", 40):
+        for write in (store.snapshot, store.compact):
+            with pytest.raises(UsageError, match="add up to more"):
+                write()
+    store.snapshot()
+    assert store.applied(0, JOB)
+
+
 def test_chunks_handed_out_stay_as_they_are(store: Store) -> None:
     store.apply([LESSONS[0].update(ALL)])
     store.applied(0, JOB).add(5)
@@ -60,6 +73,7 @@ def test_what_is_not_an_update_is_refused_and_leaves_no_trace(store: Store) -> N
     good, shards = LESSONS[0].update(ALL), np.arange(4, dtype=np.uint16)
     delta = LESSONS[1].delta
     nameless, wide = replace(delta, names={}), replace(delta, branch=delta.branch + np.uint8(2))
+    heavy = replace(delta, count=np.full(delta.neurons, 1 << 59))
     fields = ("target", "branch", "segment", "strength")
     astray = replace(EMPTY, **{field: getattr(delta, field)[:1] for field in fields})
     for bad, told in [
@@ -67,6 +81,7 @@ def test_what_is_not_an_update_is_refused_and_leaves_no_trace(store: Store) -> N
         (Update(JOB, -1, shards, delta), "numbered from 0"),
         (Update(JOB, 1 << 32, shards, delta), "numbered from 0"),
         (Update(JOB, 1, np.array([4], np.uint16), delta), "shard 4 is not held here"),
+        (Update(JOB, 1, shards, heavy), "add up to too much"),
         (Update(JOB, 1, shards, nameless), "lacks the text of"),
         (Update(JOB, 1, shards, wide), "a delta has [34] branches and"),
         (Update(JOB, 1, shards, astray), "a neuron that it lacks"),

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from giaann_p2p.errors import MessageError
-from giaann_p2p.store.update import Update, anything, most_units
+from giaann_p2p.store.update import Update, anything, most_in_all, most_units
 from giaann_p2p.swarm.replication.delta_checks import DeltaChecks
 from giaann_p2p.swarm.wire.limits import of_push
 from giaann_p2p.swarm.wire.manifest import Rules
@@ -38,6 +38,21 @@ def test_no_chunk_adds_more_than_its_sentences_can() -> None:
             check(strong(most + 1))
         swarm.chunk = 65
         check(strong(most + 1))
+
+
+def test_nor_do_all_its_connections_together() -> None:
+    swarm, delta = Swarm(), LESSONS.delta(1)
+    many = most_in_all(SPEC, 64) // most_units(SPEC, 64)
+    assert many < delta.connections
+    for count, is_too_much in ((many - 1, False), (many + 1, True)):
+        strength = np.ones(delta.connections, np.int64)
+        strength[:count] = most_units(SPEC, 64)
+        update = Update(JOB, 1, shards(*range(SHARDS)), replace(delta, strength=strength))
+        if is_too_much:
+            with pytest.raises(MessageError, match="cannot add so much"):
+                swarm.checks.check_pushed(update)
+        else:
+            swarm.checks.check_pushed(update)
 
 
 def test_the_size_of_a_push_is_bounded_by_its_sentences() -> None:
