@@ -69,11 +69,16 @@ class DaemonPool(Executor):
 
     def _serve(self) -> None:
         while (task := self._queue.get()) is not None:
-            if not task.future.set_running_or_notify_cancel():
-                continue
-            try:
-                result = task.work()
-            except BaseException as error:  # noqa: BLE001  (raised where the result is awaited)
-                task.future.set_exception(error)
-            else:
-                task.future.set_result(result)
+            _carry_out(task)
+            del task  # a thread that waits must not keep what it was given
+
+
+def _carry_out(task: _Task) -> None:
+    if not task.future.set_running_or_notify_cancel():
+        return
+    try:
+        result = task.work()
+    except BaseException as error:  # noqa: BLE001  (raised where the result is awaited)
+        task.future.set_exception(error)
+    else:
+        task.future.set_result(result)

@@ -331,7 +331,8 @@ class Applied:
 
 def memory_of(sets: Iterable[Applied], besides: Applied) -> int:
     """Return the approximate memory of some sets, apart from what they share with `besides`."""
-    each = {id(chunks): chunks for one in sets for chunks in one._sets.values()}
+    distinct = {id(one): one for one in sets}.values()  # most shards share one set
+    each = {id(chunks): chunks for one in distinct for chunks in one._sets.values()}
     for chunks in besides._sets.values():
         each.pop(id(chunks), None)
     return _nbytes(sum(map(len, each.values())), len(each))

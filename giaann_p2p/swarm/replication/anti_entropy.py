@@ -156,10 +156,11 @@ class AntiEntropy:
         """Raise MessageError if the sets of chunks that a peer reported take too much memory.
 
         Those of an honest peer are like each other, and share most of it. What has been replaced is
-        only left out of the account when that becomes too large.
+        only left out of the account when that becomes too large. A peer that was no partner for a
+        while has no account, but its reports may still be here.
         """
         new = {id(one): one.foreign for one in sets}
-        taken = self._foreign.get(peer, 0) + sum(new.values())
+        taken = self._foreign.get(peer, _MOST_FOREIGN + 1) + sum(new.values())
         if taken > _MOST_FOREIGN:
             kept = (word.chunks for word in self._reports.by(peer))
             taken = memory_of([*kept, *sets], max(mine.values(), key=len))

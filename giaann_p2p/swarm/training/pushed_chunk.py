@@ -14,6 +14,7 @@ from giaann_p2p.swarm.members.claims import Mask
 from giaann_p2p.swarm.members.peers_view import PeersView
 from giaann_p2p.swarm.members.placement import Placement
 from giaann_p2p.swarm.training.couriers import Couriers
+from giaann_p2p.swarm.training.strangers_beside import StrangersBeside
 from giaann_p2p.swarm.wire.identity import Peer
 from giaann_p2p.swarm.wire.shardset import recounted
 from giaann_p2p.swarm.wire.voucher import Sealing
@@ -159,24 +160,28 @@ class PushedChunk:
         if len(left := left[~among(left, shards)]):
             self.asking[peer] = left
 
-    def waits_for_keepers(self, others: "PeersView", now: float) -> bool:
+    def waits_for_keepers(
+        self, others: "PeersView", strangers: StrangersBeside, now: float
+    ) -> bool:
         """Return whether any shard still lacks a keeper that has the chunk.
 
-        `PeersView.kept` says which shards need one. In addition, each reachable peer with standing
-        beside the owners must have taken or refused the chunk, unless a keeper among these peers
-        has it. Others beside them may be strangers that claim shards to delay all commits.
+        `PeersView.kept` says which shards need one. In addition, each reachable peer beside the
+        owners must have taken or refused the chunk, unless a keeper among these peers has it. Those
+        without standing are waited for, too, but not for long.
         """
         if not (self.kept(others) | ~others.kept(now)).all():
             return True
         kept_beside = self.kept(others, self.beside)
-        return any(
-            not kept_beside[np.intersect1d(self.beside[peer], lacking)].all()
+        missing = [
+            peer
             for peer in self.beside
             if (lacking := self.lacking.get(peer)) is not None
             and peer not in self.refused
-            and others.stands(peer)
             and others.not_suspected(peer, now)
-        )
+            and not kept_beside[np.intersect1d(self.beside[peer], lacking)].all()
+        ]
+        is_waited_for = [strangers.is_waited_for(p, now) for p in missing if not others.stands(p)]
+        return any(is_waited_for) or len(is_waited_for) < len(missing)
 
     def kept(self, others: "PeersView", among: Mapping[Peer, Shards] | None = None) -> Mask:
         """Return the shards for which a keeper has the chunk, one flag per shard.

@@ -163,7 +163,7 @@ class Worker:
         orders.heard = now
         in_work = self._on_its_way.get(task)
         if in_work is not None and in_work[:3] != (order.sentences, order.doublings, order.size):
-            if not self._is_late(task, now):
+            if self._writer.pushes(*task) or not self._is_late(task, now):
                 return [Reply(ticket, Refusal(_OTHERWISE))]
             self._drop(task)  # its coordinator may have gone long ago
             in_work = None

@@ -23,7 +23,8 @@ committed when it has, for each shard,
 3. a keeper among the peers beside the owners, or else each of those peers that answers and takes
    the update; the writer waits for a peer that divides its shards. A writer that just started
    cannot tell newcomers from other peers, but a peer that keeps a shard beside its owners shows
-   that they are newcomers.
+   that they are newcomers. One that has no standing may be a stranger that only claims the shard,
+   so it is waited for a minute at most (see `strangers_beside`).
 
 If all keepers of a shard are full, rule 2 makes training wait until newcomers gain standing or are
 vouched for, or until a keeper gets more room: `status` and `train` call the swarm full. This cannot
@@ -46,6 +47,7 @@ from giaann_p2p.swarm.training.courier_backoff import CourierBackoff
 from giaann_p2p.swarm.training.couriers import Couriers
 from giaann_p2p.swarm.training.dividing_peers import DividingPeers
 from giaann_p2p.swarm.training.pushed_chunk import Cut, PushedChunk
+from giaann_p2p.swarm.training.strangers_beside import StrangersBeside
 from giaann_p2p.swarm.training.uplink import Sending, Uplink
 from giaann_p2p.swarm.wire.actions import Call
 from giaann_p2p.swarm.wire.identity import Peer
@@ -105,7 +107,7 @@ class Writer:
     ) -> None:
         self._others, self._timeout, self._few = others, timeout, few
         self._apart, self._uplink = CourierBackoff(), Uplink()
-        self._dividing = DividingPeers(others)
+        self._dividing, self._strangers = DividingPeers(others), StrangersBeside()
         self._calls = PendingCalls[Message | None, WriteAction]()
         self._chunks: dict[tuple[bytes, int], PushedChunk] = {}
 
@@ -141,6 +143,10 @@ class Writer:
             everything = np.arange(self._shards, dtype=np.uint16)
             if len(new.cut(everything)) >= self._few:
                 new.couriers = Couriers(everything, len(new.lacking))
+
+    def pushes(self, job: bytes, chunk: int) -> bool:
+        """Return whether a chunk is being pushed."""
+        return (job, chunk) in self._chunks
 
     def give_up(self, job: bytes, chunk: int) -> bool:
         """Stop pushing a chunk; return whether it was being pushed.
@@ -430,7 +436,7 @@ class Writer:
         key = chunk.job, chunk.chunk
         if self._chunks.get(key) is not chunk or chunk.short:
             return []
-        if chunk.waits_for_keepers(self._others, now):
+        if chunk.waits_for_keepers(self._others, self._strangers, now):
             return []
         del self._chunks[key]
         return [Committed(*key, chunk.sent)]

@@ -303,6 +303,19 @@ def test_another_text_under_the_same_name_takes_turns_once_it_is_late() -> None:
     assert one.texts == [["Bees make steel."], TEXT]
 
 
+def test_nobody_stops_with_another_text_what_is_being_pushed() -> None:
+    one = Working(slots=2)
+    one.order(1, C)
+    one.computed(1)
+    pushing = one.of(A)
+    assert pushing == [push(1)]
+    answer = one.order(1, D, now=NOW + 60, text=["Bees make steel."])
+    assert isinstance(answer, Refusal)
+    one.answer(A, Pushed(ALL))
+    one.answer(B, Pushed(ALL))
+    assert one.of(C) == [beat([], [1])]
+
+
 def test_none_can_leave_what_is_anothers() -> None:
     one = Working(slots=2)
     one.order(1, C)

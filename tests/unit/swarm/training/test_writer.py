@@ -357,13 +357,21 @@ def test_nobody_away_is_waited_for_once_a_keeper_has_it() -> None:
     assert writing.writer.awaited(JOB, NOW) == []
 
 
-def test_strangers_beside_the_owners_delay_nothing() -> None:
+def test_strangers_beside_the_owners_delay_commits_for_a_minute_in_all() -> None:
     writing = _beside()
     writing.around.newcomers = {A}
     writing.push()
-    for peer in (B, C):
+    for peer in (B, C, D):
         writing.answer(peer, Pushed(ALL))
+    assert writing.committed == []  # it may be a keeper that is not known yet
+    writing.tick(NOW + 59)
+    assert writing.committed == []
+    writing.tick(NOW + 60)
     assert len(writing.committed) == 1
+    writing.push(2, now=NOW + 100)
+    for peer in (B, C, D):
+        writing.answer(peer, Pushed(ALL), NOW + 100)
+    assert len(writing.committed) == 2
 
 
 def test_a_keeper_without_a_disk_is_none() -> None:
