@@ -1,8 +1,9 @@
 """Decides when a syncing replica becomes ready to serve reads.
 
 1. A replica is ready at once if it has every chunk that a replica that serves reads, ready or
-   draining, reported recently. Where peers with standing announce the shard as ready, only their
-   reports count: a stranger could report an empty replica as ready.
+   draining, reported recently. A replica of a peer without standing counts only if no peer with
+   standing that holds the shard reports a chunk that is missing here, and only once all of these
+   have reported, or after a while: a stranger could report an empty replica as ready.
 2. If no peer has the shard ready, the shard becomes ready with the chunks that a quorum of its
    owners has, `patience` seconds after the first lookup of the directory, or after this peer has
    begun to hold it. It waits because the peers that had the shard may be restarting, and meanwhile
@@ -13,19 +14,26 @@
 3. In case 2 the chunks of cold copies must come first. This peer merges its own copy of the shard.
    If another peer that answers has a copy, this peer waits until that copy is offered, for up to
    `patience` plus `offer` seconds.
-4. So long it also waits in case 2 for peers without standing that claim to have the shard ready, or
-   chunks that are not here. Honest ones deliver them; strangers could keep a swarm unreadable.
+4. In case 2 it also waits for peers without standing that claim to have the shard ready, or chunks
+   that are not here, for up to STRANGERS_COUNT seconds. Honest ones deliver what they have until
+   then; strangers could keep a swarm unreadable for ever.
 """
 
 from collections.abc import Mapping
 from math import inf
 
+import numpy as np
+
 from giaann_p2p.store.applied import Applied
 from giaann_p2p.swarm.replication.cold_copies import ColdCopies
-from giaann_p2p.swarm.replication.coverage import caught_up, may_begin
+from giaann_p2p.swarm.replication.coverage import Words, caught_up, may_begin
 from giaann_p2p.swarm.replication.peer_reports import PeerReport
 from giaann_p2p.swarm.replication.shared import Shared
 from giaann_p2p.swarm.wire.identity import Peer
+
+STRANGERS_COUNT = 600.0
+"""Seconds for which to wait for what peers without standing claim to have. Less: a stranger delays
+a swarm that begins anew by less; more: an honest one has more time to deliver large shards."""
 
 
 class Readiness:
@@ -45,15 +53,16 @@ class Readiness:
         """Return whether this peer's replica of a shard may become ready with the chunks `mine`."""
         words, stands = self.words(shard, now), self._others.stands
         standing = {peer: word for peer, word in words.items() if stands(peer)}
-        ready = self._ready_elsewhere(shard, now)
-        is_known = any(map(stands, ready))
-        if caught_up(mine, standing if is_known else words):
+        if caught_up(mine, standing):
             return True
         since = self._replicas.held_since(shard)
+        if caught_up(mine, words) and self._may_trust_strangers(shard, mine, standing, since, now):
+            return True
         if not self.has_waited(now, since):
             return False
-        strangers_count = not self.has_waited(now - self._at_most, since)
-        if is_known or (strangers_count and ready):
+        strangers_count = not self.has_waited(now - STRANGERS_COUNT, since)
+        ready = self._ready_elsewhere(shard, now)
+        if any(strangers_count or stands(peer) for peer in ready):
             return False
         if self._cold_copies.awaits(shard, mine) or self._waits_to_hear(shard, words, now):
             return False
@@ -61,6 +70,21 @@ class Readiness:
         others = [words[peer] for peer in owners if peer in words and peer != self._replicas.me]
         heeded = words if strangers_count else standing
         return may_begin(mine, heeded, others, min(rules.begin, len(owners)))
+
+    def _may_trust_strangers(
+        self, shard: int, mine: Applied, standing: Words, since: float, now: float
+    ) -> bool:
+        """Return whether reports of peers without standing suffice to be ready.
+
+        `standing`: the reports of the others.
+        """
+        if not all(word.chunks <= mine for word in standing.values()):
+            return False
+        holders = self._others.sharing(np.array([shard], np.uint16), now).keys()
+        unheard = holders - standing.keys() - {self._replicas.me}
+        return not any(map(self._others.stands, unheard)) or self.has_waited(
+            now - self._at_most, since
+        )
 
     def has_waited(self, now: float, since: float = -inf) -> bool:
         """Return whether `patience` seconds have passed since `since`.
@@ -73,7 +97,7 @@ class Readiness:
 
     @property
     def _at_most(self) -> float:
-        """Seconds for which to wait for what strangers claim, or for a cold copy."""
+        """Seconds for which to wait for peers that say nothing, and for a cold copy."""
         return self._settings.patience + self._settings.offer
 
     def words(self, shard: int, now: float, seconds: float | None = None) -> dict[Peer, PeerReport]:

@@ -12,9 +12,9 @@
 4. A peer evades an audit if it is asked after it has reported every chunk that the audit covers,
    and gives no proof although others do. A peer that lacks a chunk cannot give one: the author may
    have left it out, or it may be a little slower than the others. It is asked again once it reports
-   every chunk, and without such a report the audit says nothing about it. But if it has lacked the
-   same chunk for LAG seconds, that is an evasion, too: otherwise a peer could report one chunk less
-   for ever, and never be found.
+   every chunk, and without such a report the audit says nothing about it. But if it has lacked some
+   chunk at each audit for LAG seconds, that is an evasion, too: otherwise a peer could report one
+   chunk less, or each one late, for ever, and never be found.
 5. A refusal and a timeout are evasions like an empty proof, because a peer that holds nothing can
    choose between them. But a busy peer has several chances: it is asked up to TRIES times, and
    evades the audit only if it answers none of these questions.
@@ -57,8 +57,9 @@ may be busy once or twice."""
 TRIES = 3
 """Number of questions in a row that a peer may leave unanswered in one audit."""
 LAG = 600.0
-"""Seconds for which an owner may lack a chunk before missing proofs count as evasions all the same.
-Anti-entropy brings an owner whatever it lacks within seconds."""
+"""Seconds for which an owner may lack a chunk at each audit before missing proofs count as evasions
+all the same. Anti-entropy brings an owner whatever it lacks within seconds, so it can give a proof
+before an audit ends."""
 KEEPS = 600.0
 """Seconds for which a peer stays accused after it has dropped the shard. Without this delay, an
 accused peer could drop the shard, be cleared at once, and own the shard again."""
@@ -119,8 +120,8 @@ class ReplicaAudit:
         self._turn = 0
         self._named: dict[Peer, dict[int, float]] = {}  # accused peers: when each last had a shard
         self._evaded = Counter[tuple[Peer, int]]()
-        self._behind: dict[tuple[Peer, int], tuple[Applied, float]] = {}
-        """Chunks of which a peer may lack some since a time, by peer and shard."""
+        self._behind: dict[tuple[Peer, int], float] = {}
+        """Since when a peer that lacks chunks has given no proof, by peer and shard."""
 
     def __repr__(self) -> str:
         return f"<ReplicaAudit: {self.audits} audits, {len(self._named)} peers accused>"
@@ -343,23 +344,15 @@ class ReplicaAudit:
         for shard, case in audit.cases.items():
             if not self._is_backed(case):
                 continue
-            chunks = case.weight.chunks
-            late = {one for one in case.lacking if self._lags(one, shard, chunks, now)}
+            late = {one for one in case.lacking if self._lags(one, shard, now)}
             for peer in case.untold | late:
                 self._evaded[peer, shard] += 1
                 if self._evaded[peer, shard] >= EVASIONS:
                     self._name(peer, shard, audit.begun)
 
-    def _lags(self, peer: Peer, shard: int, chunks: Applied, now: float) -> bool:
-        """Return whether a peer has lacked one of the audited chunks for LAG seconds.
-
-        As long as it reports all chunks of some earlier audit, it is only slower than others.
-        """
-        before, since = self._behind.setdefault((peer, shard), (chunks, now))
-        if self._covers(peer, shard, before, now):
-            self._behind[peer, shard] = chunks, now
-            return False
-        return now - since >= LAG
+    def _lags(self, peer: Peer, shard: int, now: float) -> bool:
+        """Return whether a peer has lacked some chunk at each audit for LAG seconds."""
+        return now - self._behind.setdefault((peer, shard), now) >= LAG
 
     def _is_backed(self, case: _Case) -> bool:
         return 1 + len(case.same) >= majority(self._shared.rules.replicas)

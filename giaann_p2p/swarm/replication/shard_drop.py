@@ -10,8 +10,9 @@ with it, so then only keepers count, which have standing and a disk.
 The owners need not all be running at the moment of the drop. If they had to be, a peer could not
 leave a swarm in which some peer is always being restarted.
 
-A shard without chunks is dropped as soon as all its owners are ready: nothing can be lost. In a new
-swarm the first peers hold most shards, and would take part in each chunk for half a minute longer.
+A shard without chunks needs no proof, because nothing can be lost, and does not linger if all its
+owners are ready. In a new swarm the first peers hold most shards, and would otherwise take part in
+each chunk for half a minute longer.
 """
 
 import numpy as np

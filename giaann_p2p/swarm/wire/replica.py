@@ -10,8 +10,8 @@
 4. A replica is released only when placement does not want it here, all its owners have proved in
    the last minute that they hold its content (see `handover_proof`), and a quorum of them report
    now that they are ready with every chunk that is here. A draining shard waits longer than such a
-   report is valid, so peers can never all release it relying on each other. One without chunks is
-   released as soon as all its owners report that they are ready.
+   report is valid, so peers can never all release it relying on each other. One without chunks
+   needs no proof, and does not wait if all its owners report that they are ready.
 5. It is released only once all its owners have standing (see `standing`), and then leaves memory
    but not the disk (see `cold_copies`).
 6. A cold copy is *offered* when too few other peers have the shard: it is syncing, though placement

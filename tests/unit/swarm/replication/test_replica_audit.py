@@ -248,16 +248,22 @@ def grow(one: Auditor, audit: int) -> float:
 
 
 @pytest.mark.parametrize("answer", [NOTHING_SHOWN, BUSILY])
-def test_who_lacks_each_time_what_has_just_come_is_not_named(answer: Message) -> None:
-    one = Auditor(1)
-    for audit in range(1, 3 * EVASIONS):
+@pytest.mark.parametrize("shows", [False, True])
+def test_who_lacks_each_time_what_has_just_come_is_named_if_it_never_shows_anything(
+    answer: Message, shows: bool
+) -> None:
+    one, named_at = Auditor(1), 1 + int(LAG / EVERY) + EVASIONS
+    for audit in range(1, named_at):
+        assert one.wrong == {}
         now = grow(one, audit)
-        one.says(C, answer, now)
+        if shows and audit % 9 == 0:
+            one.shows(C, now, *range(1, 2 + audit))
+        else:
+            one.says(C, answer, now)
         one.tick(now + LASTS)
         one.reported[C] = one.reported[B]
-    assert one.auditing.audits == 3 * EVASIONS - 1
-    assert one.wrong == {}
-    assert not one.auditing._evaded
+    assert one.auditing.audits == named_at - 1
+    assert one.wrong == ({} if shows else {C: ALL})
 
 
 @pytest.mark.parametrize("answer", [NOTHING_SHOWN, BUSILY])

@@ -8,6 +8,7 @@ import pytest
 from giaann_p2p.errors import DiskError
 from giaann_p2p.swarm.members.placement import Placement
 from giaann_p2p.swarm.replication.answers import Answers
+from giaann_p2p.swarm.replication.readiness import STRANGERS_COUNT
 from giaann_p2p.swarm.wire.actions import Announce, Apply, Call, Drop, Hold, Leave, Reply
 from giaann_p2p.swarm.wire.identity import Peer
 from giaann_p2p.swarm.wire.manifest import Rules
@@ -94,11 +95,26 @@ def test_a_strangers_empty_replica_is_not_caught_up_with(
     assert states(side.core.replicas) == ("rrrr" if is_ready else "ssss")
 
 
-def test_before_a_known_replica_was_heard_strangers_do_not_count() -> None:
+@pytest.mark.parametrize("are_ready", [False, True])
+def test_before_known_holders_were_heard_strangers_do_not_count(are_ready: bool) -> None:
     side = side_of(A, B, C, held=ALL)
     side.around.newcomers = {C}
-    side.around.ready_at = {shard: [B, C] for shard in ALL}
-    word(side, C, "r")
+    side.around.ready_at = {shard: [B, C] if are_ready else [C] for shard in ALL}
+    side.around.syncing_at = {shard: [B] for shard in ALL}
+    longest = 2 * SETTINGS.patience + SETTINGS.offer
+    for after, is_ready in ((0, False), (longest - 0.1, False), (longest, True)):
+        word(side, C, "r", NOW + after)
+        side.tick(NOW + after)
+        assert states(side.core.replicas) == ("rrrr" if is_ready else "ssss")
+
+
+def test_after_a_restart_of_all_a_strangers_empty_replica_does_not_count() -> None:
+    side = side_of(A, B, C, D, held=ALL)
+    side.around.newcomers = {D}
+    side.around.ready_at = {shard: [D] for shard in ALL}
+    word(side, D, "r")
+    for peer in (B, C):
+        word(side, peer, "s01")
     side.tick(NOW)
     assert states(side.core.replicas) == "ssss"
 
@@ -135,7 +151,7 @@ def test_where_nobody_is_ready_a_quorum_begins(
     assert states(side.core.replicas) == ("rrrr" if is_ready else "ssss")
 
 
-STRANGERS_WAIT = 2 * SETTINGS.patience + SETTINGS.offer
+STRANGERS_WAIT = SETTINGS.patience + STRANGERS_COUNT
 
 
 @pytest.mark.parametrize("claims", ["ready", "r01", "s01"])
