@@ -114,8 +114,12 @@ class Archive:
         return list(self._kept.get(job, {}).get(chunk, ()))
 
     def add(self, one: Kept) -> None:
-        """Keep a delta's record; it replaces older records of the chunk for the same shards."""
+        """Keep a delta's record; it replaces older records of the chunk for the same shards.
+
+        It replaces cached records, too; otherwise a withdrawal would subtract the delta twice.
+        """
         self.forget(one.job, one.chunk, one.shards)
+        self.spare.forget(one.job, one.chunk, one.shards)
         if len(one.shards):
             self._put(one, one.shards)
 

@@ -76,10 +76,12 @@ class Spare:
     def add(self, one: Kept) -> None:
         """Cache a record of the log; the oldest records are evicted to make room for it.
 
-        A record that is not in a log is not cached.
+        It replaces older records of the chunk for the same shards. A record that is not in a log
+        is not cached.
         """
         if one.place is None or not self._most:
             return
+        self.forget(one.job, one.chunk, one.shards)
         self._next += 1
         self._kept[self._next] = one
         self._of_chunk.setdefault((one.job, one.chunk), set()).add(self._next)
@@ -87,6 +89,22 @@ class Spare:
         self._count(one, 1)
         while self._size > self._most:
             self._forget(next(iter(self._kept)))
+
+    def forget(self, job: bytes, chunk: int, shards: Shards) -> None:
+        """Stop caching a chunk's records for some shards.
+
+        A store that is opened may index two records for one shard: if a shard was dropped and held
+        again, the log file that recorded the drop may be gone.
+        """
+        for number in list(self._of_chunk.get((job, chunk), ())):
+            one = self._as_it_is(number)
+            gone = among(one.shards, shards)
+            if gone.all():
+                self._forget(number)
+            elif gone.any():
+                self._ungroup(number, one)
+                self._kept[number] = left = replace(one, shards=one.shards[~gone])
+                self._join(number, left)
 
     def drop(self, shards: Shards) -> None:
         """Forget records for dropped shards, which may be held again with other content."""
@@ -139,15 +157,18 @@ class Spare:
         group.chunks.setdefault(one.job, BitMap()).add(one.chunk)
         self._group_of[number] = group
 
-    def _forget(self, number: int) -> None:
+    def _ungroup(self, number: int, one: Kept) -> None:
         group = self._group_of.pop(number)
         group.numbers.discard(number)
         if not group.numbers and self._groups.get(group.shards.tobytes()) is group:
             del self._groups[group.shards.tobytes()]
-        one = self._kept.pop(number)
         group.chunks[one.job].discard(one.chunk)
         if not group.chunks[one.job]:
             del group.chunks[one.job]
+
+    def _forget(self, number: int) -> None:
+        one = self._kept.pop(number)
+        self._ungroup(number, one)
         left = self._of_chunk[one.job, one.chunk]
         left.discard(number)
         if not left:

@@ -149,6 +149,57 @@ def record(chunk: int, shards: list[int], file: int, size: int = 5000) -> Kept:
     return Kept(JOB, chunk, np.array(shards, np.uint16), size, Place(file, chunk * 100))
 
 
+def with_lost_drop(disk: FakeDisk) -> Store:
+    """Return a store that dropped shard 1 and holds it again; the record of the drop is gone.
+
+    Chunk 1 was released for shard 1 before, and that file remains, for the sake of chunk 0.
+    """
+    store = begun(disk, 2 * 4000)
+    store.apply([*told(0, shards=[2]), *told(1, shards=[1])])
+    store.release(JOB, [1])
+    store.snapshot()
+    store.snapshot()
+    store.drop([1])
+    store.snapshot()
+    assert logs(disk) == [1, 2, 4]
+    store.hold([1])
+    store.apply(told(1, shards=[1]))
+    return store
+
+
+def test_a_chunk_released_again_after_a_lost_drop_is_cached_once(disk: FakeDisk) -> None:
+    store = with_lost_drop(disk)
+    store.release(JOB, [1])
+    store.apply(told(*range(2, 8), shards=[2]))
+    for chunk in range(2, 8):
+        store.release(JOB, [chunk])
+    store.close()
+    for _ in range(2):
+        with Store.open(disk, retain=True, spare=2 * 4000) as again:
+            assert remembered(again) == {0: [2], 6: [2], 7: [2]}
+
+
+def test_a_chunk_kept_again_after_a_lost_drop_is_not_cached_as_well(disk: FakeDisk) -> None:
+    with_lost_drop(disk).close()
+    with Store.open(disk, retain=True, spare=2 * 4000) as again:
+        assert remembered(again) == {0: [2], 1: [1]}
+        assert len(again.remembered(JOB, 1, [1])) == 1
+
+
+def test_a_later_record_replaces_those_of_the_same_chunk_and_shards() -> None:
+    spare = Spare(ROOM)
+    spare.add(record(1, [0, 1, 2], 1))
+    spare.add(record(1, [3], 2))
+    spare.add(record(2, [0, 1, 2], 3))
+    spare.add(record(1, [1, 3], 4))
+    found = [(one.chunk, one.shards.tolist(), one.place.file) for one in spare if one.place]
+    assert found == [(1, [0, 2], 1), (2, [0, 1, 2], 3), (1, [1, 3], 4)]
+    assert spare.files == {1, 3, 4}
+    for shard in (1, 0, 3, 2):
+        spare.drop(np.array([shard], np.uint16))
+    assert len(spare) == spare._size == len(spare._of_chunk) == len(spare._groups) == 0
+
+
 @pytest.mark.parametrize("seed", range(20))
 def test_whatever_comes_and_goes_it_has_what_a_plain_list_has(seed: int) -> None:
     chance, room = Random(seed), 30 * 5000
