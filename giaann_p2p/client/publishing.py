@@ -30,6 +30,7 @@ from giaann_p2p.model.delta import EMPTY, Delta
 from giaann_p2p.model.digest import readable
 from giaann_p2p.net.errors import Unreachable
 from giaann_p2p.node.members.membership import needs
+from giaann_p2p.solo.jobs import distinct_sets
 from giaann_p2p.store.applied import JOB_BYTES
 from giaann_p2p.store.codec.parcel import encode
 from giaann_p2p.store.layout import Layout, Shards
@@ -167,8 +168,11 @@ class _Publication:
         """Why an owner refused; empty if an owner has accepted something since."""
 
     async def check_overlap(self, store: Store) -> None:
-        """Raise UsageError if the swarm knows any of the brain's jobs."""
-        jobs = sorted(store.sets(store.shards.tolist()[:1]).popitem()[1])
+        """Raise UsageError if the swarm knows any of the brain's jobs.
+
+        These are the jobs of all its shards; an interrupted pull leaves shards with different ones.
+        """
+        jobs = sorted({job for one in distinct_sets(store) for job in one})
         known = [job for job in jobs if await self._known(job)]
         if known:
             raise UsageError(

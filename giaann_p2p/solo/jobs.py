@@ -2,14 +2,17 @@
 
 import hashlib
 from collections.abc import Iterator
+from functools import reduce
+from operator import and_
 
 import msgspec
+from pyroaring import BitMap
 
 from giaann_p2p.errors import DamagedError
 from giaann_p2p.model.delta import Delta
 from giaann_p2p.model.spec import ModelSpec
 from giaann_p2p.solo.corpus import Corpus
-from giaann_p2p.store.applied import JOB_BYTES
+from giaann_p2p.store.applied import JOB_BYTES, Applied
 from giaann_p2p.store.store import Store
 from giaann_p2p.store.update import Update
 
@@ -51,14 +54,18 @@ def again(job: bytes) -> bytes:
 
 
 class Progress:
-    """The progress of a job. Each chunk is applied to all shards, so all have the same set."""
+    """The progress of a job. A chunk is learned once all shards have applied it.
+
+    Learning applies each chunk to all shards at once, but a pull that was interrupted leaves shards
+    with different chunks. A chunk that some shards lack is learned again, for these shards only.
+    """
 
     def __init__(self, store: Store, job: bytes, name: str, epoch: int = 1) -> None:
         self._store, self._id = store, job
         self._key = _PREFIX + job.hex()
         self._name, self._epoch = name, epoch
-        self.known = store.applied(int(store.shards[0]), self._id)
-        """The chunks that were learned before this object was made."""
+        self.known = _learned_by_all(store, job)
+        """The chunks that all shards had applied before this object was made."""
         noted = store.notes.get(self._key)
         self.complete = noted is not None and _note_of(noted).complete
         self._noted = noted is not None
@@ -105,6 +112,17 @@ def jobs(store: Store) -> Iterator[Job]:
                 complete=note.complete,
                 foreign=note.foreign,
             )
+
+
+def distinct_sets(store: Store) -> list[Applied]:
+    """Return the sets of applied chunks that a store's shards have, usually just one."""
+    sets = store.sets(store.shards.tolist()).values()
+    return list({id(one): one for one in sets}.values())  # shards with equal sets share one object
+
+
+def _learned_by_all(store: Store, job: bytes) -> BitMap:
+    """Return the chunks of a job that all shards have applied."""
+    return reduce(and_, [one.of(job) for one in distinct_sets(store)]).copy()
 
 
 def _note_of(value: bytes) -> _Note:

@@ -107,6 +107,34 @@ def test_whatever_breaks_off_learning_each_chunk_is_learned_once(
         assert brain.digest() == wiki_digest
 
 
+def test_a_text_that_only_some_shards_have_is_learned_for_the_others(
+    tmp_path: Path, wiki_digest: str
+) -> None:
+    source = Brain(ModelSpec())
+    source.train(WIKI)
+    with Brain.open(tmp_path, ModelSpec()) as brain:
+        for shard in (0, 3):  # an interrupted pull leaves a brain like this
+            brain._store.adopt(source._store.content(shard))
+        (report,) = brain.train(WIKI)
+        assert (report.chunks_known, report.chunks) == (0, 3)
+        assert brain.digest() == wiki_digest
+        assert [(job.chunks, job.complete) for job in brain.info().texts] == [(3, True)]
+        (again,) = brain.train(WIKI)
+        assert again.known
+
+
+def test_chunks_that_only_some_shards_have_do_not_count_as_learned(tmp_path: Path) -> None:
+    source = Brain(ModelSpec())
+    source.train(WIKI)
+    with Brain.open(tmp_path, ModelSpec()) as brain:
+        stops = _true_at(1)
+        brain.train(WIKI, should_stop=lambda: next(stops))
+        brain._store.adopt(source._store.content(0))
+        (report,) = brain.train(WIKI)
+        assert (report.chunks_known, report.chunks) == (1, 2)
+        assert brain.digest() == source.digest()
+
+
 def test_an_error_before_the_first_chunk_leaves_no_job(tmp_path: Path) -> None:
     file = tmp_path / "wide.txt"
     file.write_text(BEES, encoding="utf-16")

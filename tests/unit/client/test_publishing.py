@@ -156,6 +156,19 @@ def test_what_the_swarm_has_learned_is_not_counted_twice_unless_wanted() -> None
     play(story)
 
 
+def test_a_text_that_only_one_shard_of_the_brain_has_is_not_counted_twice() -> None:
+    async def story(town: Town) -> None:
+        client = await begun(town)
+        await client.push(0)
+        one = Store.in_memory(SPEC, LAYOUT)
+        one.hold(range(LAYOUT.shards))
+        one.adopt(brain().content(LAYOUT.shards - 1))  # an interrupted pull leaves a brain so
+        with pytest.raises(UsageError, match="has learned 1 of the brain's 1 texts already"):
+            await publish(visiting(client), one)
+
+    play(story)
+
+
 def test_texts_may_be_shared_unseen_where_chunks_have_other_sizes(small_chunks: None) -> None:
     async def story(town: Town) -> None:
         client = await begun(town)
