@@ -66,7 +66,7 @@ class Daemon:
         program = await asyncio.to_thread(known_program)
         command = [str(program), *_options(key_file, socket, config)]
         if not config.uses_relays:
-            _settings(socket).write_text(_NO_RELAY)
+            _write_settings(socket)
         spawning = asyncio.create_task(_spawned(command, config))
         try:
             daemon = cls(await asyncio.shield(spawning))
@@ -190,6 +190,16 @@ def _options(key_file: Path, socket: Path, config: HostConfig) -> list[str]:
 
 def _settings(socket: Path) -> Path:
     return socket.with_name("p2pd.json")
+
+
+def _write_settings(socket: Path) -> None:
+    path = _settings(socket)
+    try:
+        path.write_text(_NO_RELAY)
+    except OSError as error:
+        raise DaemonError(
+            f"p2pd's settings cannot be written to {path}: {error.strerror}; free some space there"
+        ) from None
 
 
 def _environment(config: HostConfig) -> dict[str, str]:

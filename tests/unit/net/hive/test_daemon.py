@@ -4,10 +4,12 @@ import asyncio
 import logging
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
-from giaann_p2p.net.hive.daemon import Daemon
+from giaann_p2p.net.hive.config import HostConfig
+from giaann_p2p.net.hive.daemon import Daemon, DaemonError
 
 _WAITS = [sys.executable, "-c", "import sys; print('Peer ID: x', flush=True); sys.stdin.read()"]
 
@@ -40,6 +42,13 @@ def test_a_signal_never_takes_the_exit_code_from_asyncio(
         said = asyncio.run(ended())
     assert said == f"p2pd ended with exit code {-15 if gently else -9}: Peer ID: x"
     assert not caplog.records
+
+
+def test_settings_that_cannot_be_written_are_named(tmp_path: Path) -> None:
+    config = HostConfig(relay=False)
+    socket = tmp_path / "gone" / "p2pd.sock"
+    with pytest.raises(DaemonError, match=r"gone/p2pd\.json: No such file or directory; free"):
+        asyncio.run(Daemon.start(tmp_path / "key", socket, config))
 
 
 def test_a_signal_to_a_process_that_has_ended_is_no_error() -> None:
