@@ -7,6 +7,7 @@ from giaann_p2p.errors import UsageError
 from giaann_p2p.model.spec import CHUNK, MOST_CHUNK, MOST_COLUMN_SEGMENTS
 from giaann_p2p.model.usual import check_column_segments
 from giaann_p2p.store.cut_choice import check_choice
+from giaann_p2p.store.disk.small_file import is_there
 from giaann_p2p.swarm.wire.manifest import MOST_REDUNDANCY, MOST_REPLICAS
 from peers.options import Options, told
 
@@ -131,8 +132,11 @@ class BootstrapOptions(Options, frozen=True, kw_only=True, forbid_unknown_fields
         self.watch  # noqa: B018  (raises UsageError for values that cannot be used)
 
     def check(self) -> None:
-        """Raise UsageError if neither an option nor the data folder names a swarm to serve."""
-        founded = self.data_dir and (Path(self.data_dir) / "manifest.json").exists()
+        """Raise UsageError if neither an option nor the data folder names a swarm to serve.
+
+        DiskError if the folder cannot be looked into.
+        """
+        founded = self.data_dir and is_there(Path(self.data_dir) / "manifest.json")
         if not (self.new or self.join or founded):
             before = f"{self.data_dir} has founded no swarm yet: " if self.data_dir else ""
             raise UsageError(

@@ -22,7 +22,7 @@ import msgspec
 
 from giaann_p2p.errors import MessageError, StoreError, UsageError
 from giaann_p2p.node.members.membership import Membership
-from giaann_p2p.store.disk.small_file import read_whole, write_whole
+from giaann_p2p.store.disk.small_file import is_there, read_whole, write_whole
 from giaann_p2p.store.home import locked
 from giaann_p2p.swarm.wire.manifest import MOST_BYTES, Manifest
 
@@ -40,7 +40,7 @@ class Folder:
         return f"<Folder: {self.path}>"
 
     def __enter__(self) -> "Folder":
-        self._new = [folder for folder in self.path.absolute().parents if not folder.exists()]
+        self._new = [folder for folder in self.path.absolute().parents if not is_there(folder)]
         try:
             self._held.enter_context(locked(self.path))
         except StoreError as error:

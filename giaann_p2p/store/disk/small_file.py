@@ -17,6 +17,14 @@ _MOST_JSON = 1 << 20
 _T = TypeVar("_T", bound=msgspec.Struct)
 
 
+def is_there(path: Path) -> bool:
+    """Return whether a path exists; DiskError if that cannot be found out."""
+    try:
+        return path.exists()
+    except OSError as error:  # for example, its folder may not be searched
+        raise DiskError(f"{path}: {error.strerror}") from None
+
+
 def read_whole(path: Path, most: int) -> bytes | None:
     """Return up to `most` + 1 bytes of a file; None if there is no such file.
 

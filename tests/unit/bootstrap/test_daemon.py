@@ -5,6 +5,7 @@ import logging
 import socket
 import time
 from collections.abc import Callable
+from errno import EACCES
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from bootstrap import daemon
 from bootstrap.daemon import _founded, _path, _resharding, _shape, serve, told_to_others
 from bootstrap.options import BootstrapOptions
 from giaann_p2p import subword_spec
-from giaann_p2p.errors import SpecError, TextError, UsageError
+from giaann_p2p.errors import DiskError, SpecError, TextError, UsageError
 from giaann_p2p.net.hive.daemon import DaemonError
 from giaann_p2p.net.hive.key_file import open_key_file
 from giaann_p2p.solo import sample
@@ -235,6 +236,15 @@ def test_which_swarm_it_serves_must_be_said(tmp_path: Path) -> None:
             options(**given).check()
     (tmp_path / "manifest.json").touch()
     options(data_dir=str(tmp_path)).check()
+
+
+def test_a_folder_that_may_not_be_searched_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(path: Path) -> bool:
+        raise PermissionError(EACCES, "Permission denied", str(path))
+
+    monkeypatch.setattr(Path, "exists", refuse)
+    with pytest.raises(DiskError, match=r"^/locked/manifest\.json: Permission denied$"):
+        options(data_dir="/locked").check()
 
 
 def test_a_new_swarm_keeps_its_directory_in_places_that_lie_near_each_other(

@@ -1,5 +1,6 @@
 """A daemon's folder."""
 
+from errno import EACCES
 from pathlib import Path
 
 import pytest
@@ -30,6 +31,15 @@ def test_nothing_is_left_of_a_folder_that_nothing_was_put_in(tmp_path: Path) -> 
     with Folder(tmp_path / "new"):
         pass
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_in_one_that_may_not_be_searched_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(path: Path) -> bool:
+        raise PermissionError(EACCES, "Permission denied", str(path))
+
+    monkeypatch.setattr(Path, "exists", refuse)
+    with pytest.raises(DiskError, match=r"^/locked/in: Permission denied$"):
+        Folder(Path("/locked/in/bees")).__enter__()
 
 
 def fail(path: Path, *, kept: bool) -> None:
