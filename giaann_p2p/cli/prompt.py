@@ -95,23 +95,23 @@ def prompt(
     how = _How(text_of(text), stream, explain, stats, as_json)
     where = gateway_to(join, no_gateway or local or verify or device != "auto")
 
-    async def asked(joined: Callable[[], None]) -> "Generation":
-        if where is not None and (found := await _by_gateway(where, how, manners, joined)):
+    async def asked(joined: Callable[[], None]) -> "list[Generation]":
+        found = await _by_gateway(where, how, manners, joined) if where is not None else []
+        if not manners:
             return found
         from giaann_p2p.cli.visiting import oracle_of
 
         async with oracle_of(join, local, device, share_of(verify)) as ask:
             joined()
             arrived(ask.visiting)
-            for manner in manners:
-                done = await how.answered(ask, manner)
+            found += [await how.answered(ask, manner) for manner in manners]
             complain_of(ask.visiting)
-            return done
+            return found
 
     with joining(as_json) as joined:
-        done = asyncio.run(asked(joined))
-    if not done.text:
-        complain(present.nothing_line(done, timing.value))
+        found = asyncio.run(asked(joined))
+    if not any(one.text for one in found):
+        complain(present.nothing_line(found[-1], timing.value))
         raise typer.Exit(NOTHING)
 
 
@@ -144,15 +144,16 @@ class _How(NamedTuple):
 
 async def _by_gateway(
     where: "Whereabouts", how: _How, manners: "list[Manner]", joined: Callable[[], None]
-) -> "Generation | None":
-    """Answer by a gateway; None if it fails, and then `manners` keeps the unanswered ones."""
-    ask, done = oracle_at(where), None
+) -> "list[Generation]":
+    """Answer by a gateway until all are answered, or it fails; `manners` keeps the unanswered."""
+    ask = oracle_at(where)
+    found: list[Generation] = []
     joined()
     with suppress(Away):
         while manners:
-            done = await how.answered(ask, manners[0])
+            found.append(await how.answered(ask, manners[0]))
             del manners[0]
-    return None if manners else done
+    return found
 
 
 async def streamed(answer: "Answer", as_json: bool, stats: bool = False) -> None:

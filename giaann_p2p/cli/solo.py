@@ -50,7 +50,7 @@ from giaann_p2p.solo.source import check
 from giaann_p2p.terminal import Interrupt, complain, flush, progress_bar, readable, say, say_json
 
 if TYPE_CHECKING:
-    from giaann_p2p import Answer, Brain, ModelSpec, Trained
+    from giaann_p2p import Answer, Brain, Generation, ModelSpec, Trained
 
 app = typer.Typer(
     help="A brain on this machine alone: train it, prompt it, inspect it.",
@@ -145,6 +145,7 @@ def prompt(
     """Continue a prompt, and print both."""
     text, looks_ahead = text_of(text), beam_of(beam)
     drawing = samplings_of(temperature, top_k, top_p, seed, repetition_penalty, stop, answers)
+    found: list[Generation] = []
     with _reading(db, device) as brain:
         for sampling in drawing:
             answer = brain.stream(
@@ -157,7 +158,7 @@ def prompt(
             )
             if stream:
                 _stream(answer, json_output)
-            done = answer.all()
+            found.append(done := answer.all())
             if not stream and json_output:
                 say_json(present.generation_json(done))
             elif not stream:
@@ -165,8 +166,8 @@ def prompt(
             if explain and not json_output:
                 for line in present.explained_lines(done):
                     say(line)
-    if not done.text:
-        complain(present.nothing_line(done, timing.value))
+    if not any(one.text for one in found):
+        complain(present.nothing_line(found[-1], timing.value))
         raise typer.Exit(NOTHING)
 
 
