@@ -7,6 +7,7 @@ import re
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
@@ -15,7 +16,8 @@ import msgspec
 from bootstrap.metrics import metrics_of
 from bootstrap.node import BootstrapNode
 from bootstrap.options import BootstrapOptions
-from giaann_p2p.errors import UsageError
+from bootstrap.shape import without_effect
+from giaann_p2p.errors import EditionError, UsageError
 from giaann_p2p.local.status_file import READY, Status
 from giaann_p2p.model.spec import ModelSpec
 from giaann_p2p.model.traits import traits_of
@@ -26,8 +28,9 @@ from giaann_p2p.node.members.acquaintances import Acquaintances
 from giaann_p2p.node.members.membership import TokenIssuer, usual_folder
 from giaann_p2p.store.cut_choice import cuts_for, named_cuts, of_nouns, spread
 from giaann_p2p.store.layout import Layout
+from giaann_p2p.swarm.wire.edition import Editions
 from giaann_p2p.swarm.wire.link import MOST_ADDRESSES, Link
-from giaann_p2p.swarm.wire.manifest import Manifest
+from giaann_p2p.swarm.wire.manifest import Manifest, Rules
 from giaann_p2p.terminal import say
 from peers.command import command, exit_code
 from peers.daemon import Daemon, joined
@@ -135,11 +138,8 @@ def _founded(
                 f"{folder.path} has founded the swarm {kept.name!r}; give another --data-dir to "
                 f"found {options.new!r}"
             )
-        if options.cut and of_nouns(named_cuts(options.cut), kept.spec) != kept.layout.columns.cuts:
-            _LOG.warning(
-                "--cut has no effect: the swarm was founded before, and giaann reshard --cut is for"
-                " swarms that run"
-            )
+        for line in without_effect(options, kept, _rules(folder, kept)):
+            _LOG.warning("%s", line)
         return kept
     if not options.new:
         raise UsageError(f"{folder.path} has founded no swarm yet: give --new NAME")
@@ -163,6 +163,15 @@ def _founded(
     )
     folder.keep_manifest(manifest)
     return manifest
+
+
+def _rules(folder: Folder, manifest: Manifest) -> Rules:
+    """Return the swarm's rules by the edition in the folder, or else by the manifest."""
+    editions = Editions(manifest)
+    if edition := folder.membership.edition():
+        with suppress(EditionError):  # other peers can send the edition
+            editions.learn(edition)
+    return editions.rules
 
 
 def _cut(

@@ -1,7 +1,10 @@
 """A bootstrap peer's options."""
 
+from collections.abc import Collection
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
+
+import msgspec
 
 from giaann_p2p.errors import UsageError
 from giaann_p2p.model.spec import CHUNK, MOST_CHUNK, MOST_COLUMN_SEGMENTS
@@ -9,7 +12,22 @@ from giaann_p2p.model.usual import check_column_segments
 from giaann_p2p.store.cut_choice import check_choice
 from giaann_p2p.store.disk.small_file import is_there
 from giaann_p2p.swarm.wire.manifest import MOST_REDUNDANCY, MOST_REPLICAS
-from peers.options import Options, told
+from peers.options import Options, flag, told
+
+SHAPING = (
+    "shards",
+    "replicas",
+    "quorum",
+    "redundancy",
+    "blocks",
+    "chunk",
+    "cut",
+    "cut_like",
+    "profile",
+    "column_segments",
+    "open",
+)
+"""The options that shape a new swarm; they have no effect on one that exists."""
 
 
 class BootstrapOptions(Options, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -116,6 +134,8 @@ class BootstrapOptions(Options, frozen=True, kw_only=True, forbid_unknown_fields
             "with a token from its founder (giaann token issue)."
         ),
     ] = False
+    given: frozenset[str] = frozenset()
+    """The names of the options that were given, on the command line or in the file."""
 
     def __post_init__(self) -> None:
         if self.new and self.join:
@@ -126,10 +146,20 @@ class BootstrapOptions(Options, frozen=True, kw_only=True, forbid_unknown_fields
                 "key; it cannot be given with --join"
             )
         check_choice(self.cut, self.cut_like)
-        if self.join and (self.cut or self.cut_like):
-            raise UsageError("--cut and --cut-like are for a new swarm, and --join serves another")
+        if self.join and (shaping := [flag(name) for name in SHAPING if name in self.given]):
+            raise UsageError(
+                f"with --join, the swarm exists already: {', '.join(shaping)} can only be given "
+                "for a new swarm"
+            )
         check_column_segments(self.profile, self.column_segments or None)
         self.watch  # noqa: B018  (raises UsageError for values that cannot be used)
+
+    def knowing(self, given: Collection[str]) -> Self:
+        """Return the options, with the names of those that were given.
+
+        UsageError if one of them shapes a new swarm, but another one is served.
+        """
+        return msgspec.structs.replace(self, given=frozenset(given))
 
     def check(self) -> None:
         """Raise UsageError if neither an option nor the data folder names a swarm to serve.

@@ -28,7 +28,8 @@ def command(kind: type[Kind], run: Callable[[Kind], None]) -> Callable[..., None
 
     told.__doc__ = kind.summary
     texts = described(kind)
-    fields = sorted(msgspec.structs.fields(kind), key=lambda field: not field.required)
+    fields = [field for field in msgspec.structs.fields(kind) if field.name in texts]
+    fields.sort(key=lambda field: not field.required)
     parameters = [_parameter(field, texts[field.name]) for field in fields] + [_CONFIG]
     vars(told)["__signature__"] = inspect.Signature(parameters)
     told.__annotations__ = {one.name: one.annotation for one in parameters}

@@ -5,9 +5,9 @@ overrides the file, and the file overrides the defaults.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, TypeVar, get_args, get_origin
+from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar, get_args, get_origin
 
 import msgspec
 
@@ -106,6 +106,10 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     def check(self) -> None:
         """Raise UsageError if this machine or folder cannot serve with these options."""
 
+    def knowing(self, given: Collection[str]) -> Self:
+        """Return the options, with the names of those that were given if the role needs them."""
+        return self
+
     @property
     def watch(self) -> WatchLimits:
         """Resource limits of the p2pd process; UsageError if its memory limit is too small."""
@@ -127,7 +131,7 @@ def options(kind: type[Kind], given: Mapping[str, Any], file: Path | None = None
         if name not in values and _field(kind, name).required:
             raise UsageError(f"{flag(name)} is missing. {text.description}")
     try:
-        return msgspec.convert(values, kind)
+        return msgspec.convert(values, kind).knowing(values)
     except msgspec.ValidationError as error:
         where, found = f"{file}: " if file else "", _PATH.search(str(error))
         if found is None:
@@ -138,12 +142,15 @@ def options(kind: type[Kind], given: Mapping[str, Any], file: Path | None = None
 
 
 def described(kind: type[Options]) -> dict[str, msgspec.Meta]:
-    """Return the metadata of each of a daemon's options, by the option's name."""
+    """Return the metadata of each of a daemon's options, by the option's name.
+
+    Fields without metadata are left out, because they are no options.
+    """
     return {
-        field.name: next(
-            one for one in reversed(field.type.__metadata__) if isinstance(one, msgspec.Meta)
-        )
+        field.name: one
         for field in msgspec.structs.fields(kind)
+        for one in getattr(field.type, "__metadata__", ())
+        if isinstance(one, msgspec.Meta)  # the last one, if there are several
     }
 
 

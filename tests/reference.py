@@ -37,8 +37,8 @@ _FORMS = {bool: "true or false", int: "number", float: "number", str: "text", No
 
 def table(kind: type[Options]) -> str:
     """Return what can be set of a daemon, without what can be set of every one."""
-    common = set() if kind is Options else set(described(Options))
-    fields = [one for one in msgspec.structs.fields(kind) if one.name not in common]
+    shown = set(described(kind)) - (set() if kind is Options else set(described(Options)))
+    fields = [one for one in msgspec.structs.fields(kind) if one.name in shown]
     lines = [_line(field, described(kind)[field.name]) for field in fields]
     return "\n".join(["| option | in a file | default | |", "|---|---|---|---|", *lines])
 

@@ -22,6 +22,7 @@ from giaann_p2p.store.cuts import Cut
 from giaann_p2p.swarm.wire.link import MOST_ADDRESSES, Link
 from giaann_p2p.swarm.wire.manifest import Manifest
 from peers.folder import Folder
+from peers.options import options as given_options
 from tests.helpers import DATA
 
 WIKI = DATA / "wiki.txt"
@@ -64,7 +65,7 @@ def test_a_peer_without_an_address_is_told_what_to_do() -> None:
 
 
 def options(**given: object) -> BootstrapOptions:
-    return BootstrapOptions(**given)  # type: ignore[arg-type]
+    return given_options(BootstrapOptions, given)
 
 
 def test_a_swarm_is_founded_once(tmp_path: Path) -> None:
@@ -105,9 +106,14 @@ def test_columns_are_cut_as_said_or_as_a_text_shows(
         assert Manifest.read(founded.to_bytes()) == founded
         again = options(new="bees", cut="sea=8", **shape)
         assert _founded(again, folder) == founded  # as a service manager starts it again
-        assert caplog.text.count("--cut has no effect: the swarm was founded before") == 1
+        assert caplog.messages == [
+            "--cut sea=8 has no effect: the swarm was founded before, and has 2 cut columns;"
+            " giaann reshard --cut can change that while the swarm runs"
+        ]
         _founded(options(new="bees", cut="Sea=4,day=16", **shape), folder)
-        assert caplog.text.count("--cut has no effect") == 1
+        _founded(options(new="bees", cut_like="any.txt", **shape), folder)
+        assert len(caplog.messages) == 1
+        caplog.clear()
     with Folder(tmp_path / "shown") as folder:
         founded = _founded(options(new="bees", cut_like=str(WIKI), **shape), folder)
         cuts = {cut.word: cut.parts for cut in founded.layout.columns.cuts}
@@ -124,7 +130,7 @@ def test_columns_are_cut_as_said_or_as_a_text_shows(
         ({"cut": "day"}, "give WORD=PARTS"),
         (
             {"new": "", "join": "giaann:", "cut": "day=4"},
-            "are for a new swarm",
+            "--cut can only be given for a new swarm",
         ),
     ],
 )
