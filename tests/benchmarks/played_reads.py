@@ -39,6 +39,8 @@ Questions = Sequence[Sequence[Neuron]]
 class Others:
     """A view of peers that are all there, and have what they own."""
 
+    admission = None
+
     def __init__(self, me: Peer, placement: Placement | None = None) -> None:
         self.me = me
         self._placement = Placement.of({}, 1, 1) if placement is None else placement

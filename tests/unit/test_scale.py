@@ -35,7 +35,17 @@ def _one_thread() -> Iterator[None]:
     torch.set_num_threads(threads)
 
 
-@pytest.mark.parametrize("table", TABLES, ids=lambda table: table.name)
+_LARGE = {"cuts", "fullest", "reads", "columns"}
+"""The tables whose columns are chosen by a large sample of text, which takes half a minute."""
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        pytest.param(one, id=one.name, marks=[pytest.mark.slow] if one.name in _LARGE else [])
+        for one in TABLES
+    ],
+)
 def test_the_page_is_up_to_date(table: Table) -> None:
     told = read(PAGE_TEXT, table.name)
     assert tuple(told)[1:] == table.columns
@@ -156,6 +166,7 @@ def test_what_is_behind_some_chunks_and_these_are_the_whole() -> None:
     assert np.array_equal(both.strength, learned(5).strength)
 
 
+@pytest.mark.slow
 def test_a_reader_asks_one_peer_for_a_row_and_several_for_parts() -> None:
     columns_cut = cut_columns(cuts.chosen(256, 256))
     most = max(columns_cut.cuts, key=lambda cut: cut.parts)
@@ -165,6 +176,7 @@ def test_a_reader_asks_one_peer_for_a_row_and_several_for_parts() -> None:
     assert 1 < cuts.asked_for(parts, 100, 256, 256) <= len(homes) <= len(parts)
 
 
+@pytest.mark.slow
 def test_the_longest_row_of_the_largest_column_is_cut() -> None:
     whole, some, more = columns.largest(), columns.in_parts(16), columns.in_parts(64)
     assert whole.shards[256] < some.shards < more.shards
