@@ -6,7 +6,8 @@ from typing import Annotated
 import typer
 
 
-def _directory(name: str) -> Path:
+def directory(name: str) -> Path:
+    """Parse the value of an option that names a directory."""
     if not name:
         raise typer.BadParameter("a directory's name cannot be empty")
     return Path(name)
@@ -15,7 +16,7 @@ def _directory(name: str) -> Path:
 Db = Annotated[
     Path,
     typer.Option(
-        "--db", envvar="GIAANN_DB", metavar="DIR", parser=_directory, help="The brain's directory."
+        "--db", envvar="GIAANN_DB", metavar="DIR", parser=directory, help="The brain's directory."
     ),
 ]
 NewDb = Annotated[
@@ -24,7 +25,7 @@ NewDb = Annotated[
         "--db",
         envvar="GIAANN_DB",
         metavar="DIR",
-        parser=_directory,
+        parser=directory,
         help="The brain's directory; created if it is missing.",
     ),
 ]

@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 
 import typer
 
+from giaann_p2p.cli.brain_options import directory
 from giaann_p2p.client.links import read_link, saved_names
 from giaann_p2p.errors import UsageError
 from giaann_p2p.terminal import complain, joining, say, say_json
@@ -37,7 +38,10 @@ Join = Annotated[
     ),
 ]
 Db = Annotated[
-    Path | None, typer.Option("--db", metavar="DIR", help="Serve the brain in this directory.")
+    Path | None,
+    typer.Option(
+        "--db", metavar="DIR", parser=directory, help="Serve the brain in this directory."
+    ),
 ]
 Listen = Annotated[
     str,

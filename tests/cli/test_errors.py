@@ -217,3 +217,9 @@ def test_an_output_that_cannot_be_written_is_told(db: Path) -> None:
         )
     assert done.returncode == 1
     assert done.stderr == ("giaann: standard output cannot be written: No space left on device\n")
+
+
+def test_no_brain_of_an_empty_name_is_served(giaann: Run) -> None:
+    done = giaann("serve", "--db", "")
+    assert done.returncode == 2
+    assert "a directory's name cannot be empty" in done.stderr
