@@ -265,7 +265,7 @@ def _take_memory_for_a_disk(patch: pytest.MonkeyPatch) -> None:
 
 
 def _commit_with_newcomers_alone(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(PushedChunk, "waits_for_keepers", lambda self, others, now: False)
+    patch.setattr(PushedChunk, "waits_for_keepers", lambda self, *_: False)
 
 
 def _take_all_for_equal_in_the_first_minutes(patch: pytest.MonkeyPatch) -> None:
