@@ -466,6 +466,22 @@ def test_who_reports_more_than_memory_is_meant_for_is_suspected(
     assert kept == [True, True, not is_suspected, False]
 
 
+def test_who_is_no_partner_for_a_moment_begins_no_new_account(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(anti_entropy, "_MOST_FOREIGN", int(2.5 * some_jobs(0).nbytes))
+    side = asking()
+    for shard in range(SHARDS - 1):
+        side.core._anti_entropy._foreign.clear()  # as while B shares no shard
+        answer = lie(
+            states=b"r" * (SHARDS - shard),
+            which=[0] + [-2] * (SHARDS - shard - 1),
+            sets=[some_jobs(100 * shard).to_bytes()],
+        )
+        side.answer(to(side, B), answer, NOW)
+    assert side.around.suspected == [B]
+
+
 def test_what_was_replaced_is_not_held_against_a_peer(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(anti_entropy, "_MOST_FOREIGN", int(2.5 * some_jobs(0).nbytes))
     side = asking()
