@@ -84,7 +84,7 @@ def chat(
 
 
 class _Source:
-    """What answers a chat: a gateway until it fails or refuses a prompt, and then the swarm."""
+    """Answers a chat: through a gateway until it fails or refuses a prompt, then from the swarm."""
 
     ask: "Oracle"
 

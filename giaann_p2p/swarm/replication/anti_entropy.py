@@ -155,9 +155,9 @@ class AntiEntropy:
     def _check_memory(self, peer: Peer, sets: list[Applied], mine: Sets) -> None:
         """Raise MessageError if the sets of chunks that a peer reported take too much memory.
 
-        Those of an honest peer are like each other, and share most of it. What has been replaced is
-        only left out of the account when that becomes too large. A peer that was no partner for a
-        while has no account, but its reports may still be here.
+        An honest peer's sets resemble each other and share most of their memory. Replaced sets stay
+        in the account until it exceeds the limit; then the memory is counted anew. It is also
+        counted for a peer without an account, which may have been a partner before.
         """
         new = {id(one): one.foreign for one in sets}
         taken = self._foreign.get(peer, _MOST_FOREIGN + 1) + sum(new.values())

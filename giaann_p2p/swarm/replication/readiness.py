@@ -83,7 +83,7 @@ class Readiness:
         holders = self._others.sharing(np.array([shard], np.uint16), now).keys()
         unheard = holders - standing.keys() - {self._replicas.me}
         return not any(map(self._others.stands, unheard)) or self.has_waited(
-            now - self._at_most, since
+            now - self._longest_silence, since
         )
 
     def has_waited(self, now: float, since: float = -inf) -> bool:
@@ -96,7 +96,7 @@ class Readiness:
         return now - max(self._begun, looked, since) >= self._settings.patience
 
     @property
-    def _at_most(self) -> float:
+    def _longest_silence(self) -> float:
         """Seconds for which to wait for peers that say nothing, and for a cold copy."""
         return self._settings.patience + self._settings.offer
 
@@ -129,4 +129,4 @@ class Readiness:
             self._unheard_since.pop(shard, None)
             return False
         since = self._unheard_since.setdefault(shard, now)
-        return now - since < self._at_most
+        return now - since < self._longest_silence

@@ -16,6 +16,7 @@ from giaann_p2p.store.applied import (
     Applied,
     differing,
     digest_of,
+    memory_of,
 )
 from giaann_p2p.swarm.wire.messages import MOST_BYTES
 
@@ -224,6 +225,16 @@ def test_what_is_the_same_is_in_memory_once() -> None:
     assert list(mine.of(b"b")) == [2]
     assert theirs.sharing(Applied()) == theirs
     assert not Applied().sharing(mine)
+
+
+def test_what_a_set_of_another_peer_shares_takes_no_memory_of_its_own() -> None:
+    mine = Applied({b"a": BitMap([1]), b"b": BitMap([2])})
+    theirs = Applied({b"a": BitMap([1]), b"c": BitMap([3])}).sharing(mine)
+    alone = Applied({b"c": BitMap([3])}).nbytes
+    assert (mine.foreign, theirs.foreign, theirs.sharing(theirs).foreign) == (0, alone, 0)
+    assert mine.with_parts({ord("c")}, theirs).foreign == alone
+    assert memory_of([theirs, theirs], mine) == alone
+    assert memory_of([theirs, mine], Applied()) == alone + mine.nbytes
 
 
 def test_jobs_of_which_all_is_withdrawn_are_not_begun() -> None:

@@ -27,7 +27,7 @@ FOUNDER = Identity.from_seed(bytes(32))
 SWARM = Manifest.founded(FOUNDER, "town", layout=Layout(shards=16))
 LIST = Revoked(SWARM.swarm_id).next(FOUNDER, set(), withdrawn={(JOB, CHUNKS[-1]): bytes(16)})
 FEWER = knows(*CHUNKS[:-1])
-"""Who has withdrawn a chunk."""
+"""The peers that have withdrawn a chunk."""
 ONCE = 10.0
 """When chunks are withdrawn, in seconds of a test."""
 

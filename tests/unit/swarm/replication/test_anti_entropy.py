@@ -466,6 +466,14 @@ def test_who_reports_more_than_memory_is_meant_for_is_suspected(
     assert kept == [True, True, not is_suspected, False]
 
 
+def test_sets_of_one_answer_share_memory_with_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(anti_entropy, "_MOST_FOREIGN", int(2.5 * some_jobs(0).nbytes))
+    side = asking()
+    sets = [some_jobs(shard).to_bytes() for shard in range(SHARDS)]
+    side.answer(to(side, B), lie(which=list(range(SHARDS)), sets=sets), NOW)
+    assert side.around.suspected == []
+
+
 def test_who_is_no_partner_for_a_moment_begins_no_new_account(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -89,6 +89,7 @@ def test_a_strangers_empty_replica_is_not_caught_up_with(
     side = side_of(A, B, C, held=ALL)
     side.around.newcomers = {*newcomers}
     side.around.ready_at = {shard: [B, C] for shard in ALL}
+    side.around.syncing_at = {shard: [A] for shard in ALL}
     word(side, C, "r")
     word(side, B, "r01")
     side.tick(NOW)

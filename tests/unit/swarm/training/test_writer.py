@@ -374,6 +374,19 @@ def test_strangers_beside_the_owners_delay_commits_for_a_minute_in_all() -> None
     assert len(writing.committed) == 2
 
 
+def test_several_strangers_beside_the_owners_delay_no_longer_than_one() -> None:
+    writing, other = _beside(), type(A)(b"E" * 32)
+    writing.around.newcomers = {A, other}
+    writing.around.beside_owners[other] = shards(*range(SHARDS))
+    writing.push()
+    for peer in (B, C, D):
+        writing.answer(peer, Pushed(ALL))
+    writing.tick(NOW + 59)
+    assert writing.committed == []
+    writing.tick(NOW + 60)
+    assert len(writing.committed) == 1
+
+
 def test_a_keeper_without_a_disk_is_none() -> None:
     writing = _beside()
     writing.around.without_disk = {A}
