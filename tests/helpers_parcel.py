@@ -21,12 +21,12 @@ SEAL, SIZES = 21, 41
 """The offsets in a parcel at which the checksummed bytes start, and the arrays."""
 
 LIMITS = Limits(256, 256, 1000, 10_000, 1000)
-ARRAY_COUNT = 12
+ARRAY_COUNT = 13
 
 Neuron = tuple[int, int]
 Connection = tuple[int, int, int, int]
 
-_WORDS = ["ant", "bee", "honey", "the", "ô", "木", ",", "of"]
+_WORDS = ["ant", "bee", "anthill", "the", "ô", "木", ",", "of"]
 
 
 def delta_of(

@@ -24,7 +24,7 @@ from tests.helpers_parcel import (
     sealed,
     with_arrays,
 )
-from tests.unit.store.codec.test_parcel import PARCEL
+from tests.unit.store.codec.test_parcel import CONCEPTS, NUMBERS, PARCEL, SKIPS, STEPS
 
 
 @given(deltas)
@@ -127,14 +127,15 @@ def test_forged_arrays_are_a_delta_or_damage(parcel: bytes) -> None:
 def inventions(draw: st.DrawFn) -> bytes:
     """Draw a parcel whose connections are made up, but fit one another in number."""
     arrays = arrays_of(PARCEL)
-    for number in range(3, ARRAY_COUNT - 2):
+    for number in range(CONCEPTS, NUMBERS):
         size, dtype = len(arrays[number]), arrays[number].dtype
-        near = st.lists(st.integers(0, 17 if number == 8 else 3), min_size=size, max_size=size)
+        near = st.lists(st.integers(0, 17 if number == STEPS else 3), min_size=size, max_size=size)
         if draw(st.booleans()):
             arrays[number] = np.array(draw(near), dtype)
-    links = int((arrays[8] < 6).sum())
-    arrays[7] = np.resize(arrays[7], links)
-    arrays[10] = np.resize(arrays[10], int(((arrays[8] < 6) | (arrays[8] >= 12)).sum()))
+    steps = arrays[STEPS]
+    arrays[SKIPS] = np.resize(arrays[SKIPS], int((steps < 6).sum()))
+    stated = int(((steps < 6) | (steps >= 12)).sum())
+    arrays[NUMBERS] = np.resize(arrays[NUMBERS], stated)
     return with_arrays(PARCEL, arrays)
 
 

@@ -3,7 +3,10 @@
     magic, format     4 + 1 bytes
     checksum          16 bytes, xxh3_128 of all that follows
     sizes             neurons, connections, words, bytes of text, branches, segments
-    body              the twelve arrays of `Words`, counts, `Links` and `Strengths`
+    body              the thirteen arrays of `Words`, counts, `Links` and `Strengths`
+
+Format 1 had no words of the vocabulary: its body lacks the first array. It is still read, because
+older releases wrote it to logs, snapshots and cold copies.
 
 Equal deltas have equal parcels, as long as zstd is the same version. Names without a neuron in the
 delta are left out. `decode` is total: for any bytes it returns a delta that satisfies all
@@ -30,12 +33,14 @@ from giaann_p2p.store.codec.links import Links, Shape, linked, reached, shape_of
 from giaann_p2p.store.codec.strengths import TABLE, Strengths
 from giaann_p2p.store.codec.words import Words, neurons, worded
 
-FORMAT = 1
+FORMAT = 2
+_BEFORE = 1
 _MAGIC = b"GIAd"
 _HEAD = struct.Struct("<4sB16s")
 _SIZES = struct.Struct("<IIIIHH")
 _STEPS = "as narrow as may be"
-_TYPES = ("u8", "u4", "u1", "u4", "u4", "i8", "u4", "u4", _STEPS, "i8", "u1", "i8")
+_NO_WORDS = np.empty(0, np.uint32)
+_TYPES = ("u4", "u8", "u4", "u1", "u4", "u4", "i8", "u4", "u4", _STEPS, "i8", "u1", "i8")
 _DTYPES = {name: np.dtype(name) for name in set(_TYPES) - {_STEPS}}
 _SUM_BITS = 63
 _SLOT_BITS = 31
@@ -103,7 +108,7 @@ def _encoded(delta: Delta) -> bytes:
         raise OverflowError("a delta's counts or strengths add up to more than 63 bits")
     shape = shape_of(delta)
     words, (links, strengths) = worded(delta), linked(delta, shape)
-    sizes = Sizes(delta.neurons, delta.connections, len(words.ids), len(words.texts), *shape)
+    sizes = Sizes(delta.neurons, delta.connections, len(words.lengths), len(words.texts), *shape)
     body = _SIZES.pack(*sizes) + pack([*words, delta.count, *links, *strengths])
     return _HEAD.pack(_MAGIC, FORMAT, xxhash.xxh3_128_digest(body)) + body
 
@@ -123,13 +128,16 @@ def _decoded(data: bytes | memoryview, limits: Limits) -> Delta:
     sizes = sizes_of(data)
     check_sizes(sizes, limits)
     _check_sum(data)
-    arrays = unpack(data, len(_TYPES), _most_items(sizes), _HEAD.size + _SIZES.size)
+    before = data[len(_MAGIC)] == _BEFORE
+    start = _HEAD.size + _SIZES.size
+    arrays = unpack(data, len(_TYPES) - before, _most_items(sizes), start)
+    arrays[:0] = [_NO_WORDS] * before
     shape = Shape(sizes.branches, sizes.segments)
     _check_arrays(arrays, sizes, shape)
-    words, count, links = Words(*arrays[:5]), arrays[5], Links(*arrays[6:9])
+    words, count, links = Words(*arrays[:6]), arrays[6], Links(*arrays[7:10])
     check(count.min(initial=0) >= 0, "a count is below 0")
     concept, feature, names = neurons(words)
-    connections = reached(links, Strengths(*arrays[9:]), shape)
+    connections = reached(links, Strengths(*arrays[10:]), shape)
     check(
         adds_up(count) and adds_up(connections.strength),
         "the sum of counts or strengths exceeds 63 bits",
@@ -155,7 +163,10 @@ def sizes_of(data: bytes | memoryview) -> Sizes:
     check(len(data) >= _HEAD.size + _SIZES.size, f"not a parcel: only {len(data)} bytes")
     magic, version, _ = _HEAD.unpack_from(data)
     check(magic == _MAGIC, "not a parcel: it starts with other bytes")
-    check(version == FORMAT, f"the parcel has format {version}; this version reads {FORMAT}")
+    check(
+        version in (_BEFORE, FORMAT),
+        f"the parcel has format {version}; this version reads {_BEFORE} and {FORMAT}",
+    )
     return Sizes(*_SIZES.unpack_from(data, _HEAD.size))
 
 
@@ -191,7 +202,7 @@ def _check_arrays(arrays: list[npt.NDArray[Any]], sizes: Sizes, shape: Shape) ->
         dtype = shape.dtype if wanted == _STEPS else _DTYPES[wanted]
         if array.dtype != dtype:  # not `check`, whose message would be formatted each time
             raise DamagedError(f"the array of {name} has type {array.dtype}, not {dtype}")
-    stated = (sizes.words, sizes.words, sizes.text, *[sizes.neurons] * 4, None, sizes.connections)
+    stated = (None, None, sizes.words, sizes.text, *[sizes.neurons] * 4, None, sizes.connections)
     for array, name, size in zip(arrays, names, stated, strict=False):
         if size not in (None, len(array)):
             raise DamagedError(f"the length of {name} is {len(array)}, not {size}")

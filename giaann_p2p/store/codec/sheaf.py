@@ -2,7 +2,7 @@
 
     magic           4 bytes
     sizes           rows, neurons, connections, words, bytes of text, branches, segments
-    body            the fifteen arrays of `Words`, rows, counts, `Links` and `Strengths`
+    body            the sixteen arrays of `Words`, rows, counts, `Links` and `Strengths`
 
 A sheaf is about as small as a parcel of the same rows, and much faster to encode and decode: its
 neurons are unordered, and a neuron that is only a target has no row. So equal rows may have
@@ -31,12 +31,12 @@ from giaann_p2p.store.codec.strengths import TABLE, Strengths
 from giaann_p2p.store.codec.words import Neurons, Words, neurons_of, words_of
 from giaann_p2p.store.cuts import part_of
 
-MAGIC = b"GIAs"
+MAGIC = b"GIAt"
 _SIZES = struct.Struct("<IIIIIHH")
 _START = len(MAGIC) + _SIZES.size
 _SAMPLE = 1 << 12
 _STEPS = "as narrow as may be"
-_TYPES = ("u8", "u4", "u1", "u4", "u4", "u4", "i8", "u4", "u4", _STEPS, "i8", "u1", "i8")
+_TYPES = ("u4", "u8", "u4", "u1", "u4", "u4", "u4", "i8", "u4", "u4", _STEPS, "i8", "u1", "i8")
 
 
 class Sheaf(NamedTuple):
@@ -133,7 +133,7 @@ def encode(sheaf: Sheaf, branches: int, segments: int) -> bytes:
         len(sheaf.row),
         len(sheaf.concept),
         len(sheaf.target),
-        len(words.ids),
+        len(words.lengths),
         len(words.texts),
         *shape,
     )
@@ -156,10 +156,10 @@ def decode(data: bytes | memoryview, limits: Limits) -> SheafRows:
     arrays = unpack(data, len(_TYPES), _most_items(sizes), _START)
     shape = Shape(sizes.branches, sizes.segments)
     _check_arrays(arrays, sizes, shape)
-    words, row, count, links = Words(*arrays[:5]), arrays[5], arrays[6], Links(*arrays[7:10])
+    words, row, count, links = Words(*arrays[:6]), arrays[6], arrays[7], Links(*arrays[8:11])
     found = neurons_of(words)
     _check_rows(row, count, found)
-    reached = traced(links, Strengths(*arrays[10:]), shape, sizes.neurons)
+    reached = traced(links, Strengths(*arrays[11:]), shape, sizes.neurons)
     lengths = np.diff(reached.ends[reached.rows])
     check(((count > 0) | (lengths > 0)).all(), "a row is empty")
     parts = {*found.concept[row[count == 0]].tolist()}
@@ -189,8 +189,8 @@ def _check_arrays(arrays: list[npt.NDArray[Any]], sizes: Sizes, shape: Shape) ->
         dtype = shape.dtype if wanted == _STEPS else np.dtype(wanted)
         if array.dtype != dtype:
             raise DamagedError(f"the array of {name} has type {array.dtype}, not {dtype}")
-    words, neurons, rows = [sizes.words] * 2, [sizes.neurons] * 2, [sizes.rows] * 3
-    stated = (*words, sizes.text, *neurons, *rows, None, sizes.connections)
+    neurons, rows = [sizes.neurons] * 2, [sizes.rows] * 3
+    stated = (None, None, sizes.words, sizes.text, *neurons, *rows, None, sizes.connections)
     for array, name, size in zip(arrays, names, stated, strict=False):
         if size not in (None, len(array)):
             raise DamagedError(f"the length of {name} is {len(array)}, not {size}")

@@ -1,19 +1,22 @@
 """Encodes neurons and the words that name them.
 
-The words are numbered from 1 in the order of their ids; 0 is the prime feature. A word of length 0
-has no text: neurons that are only targets do not need their words' texts.
+The words are numbered from 1 in the order of their ids; 0 is the prime feature. Those of the
+vocabulary, which every peer knows, are encoded by their numbers there. A word of length 0 has no
+text: neurons that are only targets do not need their words' texts.
 """
 
 from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from giaann_p2p.errors import DamagedError
 from giaann_p2p.model.delta import Bytes, Delta, first_of_runs
 from giaann_p2p.model.ids import PRIME, word_id
 from giaann_p2p.model.sequence import Ids, Ints, Names
 from giaann_p2p.store.codec.damage import ascending, check
+from giaann_p2p.store.codec.vocabulary import SIZE, VOCABULARY
 
 _number = word_id.__wrapped__
 """`word_id` without its cache, which a sender could otherwise fill with invented words."""
@@ -23,16 +26,22 @@ work of decoding a chunk is checking words that earlier chunks had, too; the cac
 takes some 3 MB at most."""
 
 
-class Words(NamedTuple):
-    """Encoded neurons and their words: V neurons, W words."""
+Flags = npt.NDArray[np.bool_]
 
+
+class Words(NamedTuple):
+    """Encoded neurons and their words: V neurons, W words, of which K are in the vocabulary."""
+
+    known: Ints
+    """Shape [K]: the numbers of words in the vocabulary, ascending; each is stored as the
+    difference from the one before."""
     ids: Ids
-    """Shape [W]: the words' ids, ascending; each is stored as the difference from the one before.
-    """
+    """Shape [W - K]: the ids of the other words, stored in the same way."""
     lengths: Ints
-    """Shape [W]: the length of each word's text in bytes; 0 for a word without text."""
+    """Shape [W]: the length of each word's text in bytes; 0 for a word without text, and 1 for a
+    word of the vocabulary with one. Here the words are in the order of their ids."""
     texts: Bytes
-    """The texts of all words in UTF-8, concatenated."""
+    """The texts of the other words in UTF-8, concatenated."""
     concepts: Ints
     """Shape [V]: the word number of each neuron's concept; in a parcel, the difference from the one
     before."""
@@ -64,19 +73,31 @@ def words_of(ids: Ids, concept: Ints, feature: Ints, names: Names) -> Words:
 
     `concept` and `feature` are the indices of the neurons' words in `ids`.
     """
-    lengths, texts = _texts(names, ids[1:])
-    text = np.frombuffer(texts, np.uint8)
-    return Words(np.diff(ids), lengths, text, concept.astype(np.uint32), feature.astype(np.uint32))
+    ids = ids[1:]
+    number = VOCABULARY.numbers(ids)
+    known = number >= 0
+    lengths, texts = _texts(names, ids, known)
+    return Words(
+        np.diff(number[known], prepend=0).astype(np.uint32),
+        np.diff(ids[~known], prepend=np.uint64(0)),
+        lengths,
+        np.frombuffer(texts, np.uint8),
+        concept.astype(np.uint32),
+        feature.astype(np.uint32),
+    )
 
 
-def _texts(names: Names, ids: Ids) -> tuple[Ints, bytes]:
-    """Return the length in bytes of each word's text, 0 without a text, and all texts joined."""
+def _texts(names: Names, ids: Ids, known: Flags) -> tuple[Ints, bytes]:
+    """Return the lengths and the texts of words, as in `Words`."""
     named = np.sort(np.fromiter(names, np.uint64, len(names)))
     at = np.searchsorted(ids, named)
-    known = ids[np.minimum(at, len(ids) - 1)] == named if len(ids) else np.zeros(len(at), np.bool_)
-    texts = [names[word].encode() for word in named[known].tolist()]
+    here = ids.take(at, mode="clip") == named if len(ids) else np.zeros(len(at), np.bool_)
+    at, named = at[here], named[here]
     lengths = np.zeros(len(ids), np.int64)
-    lengths[at[known]] = [len(text) for text in texts]
+    lengths[at] = 1
+    others = ~known[at]
+    texts = [names[word].encode() for word in named[others].tolist()]
+    lengths[at[others]] = [len(text) for text in texts]
     return lengths.astype(np.uint32), b"".join(texts)
 
 
@@ -86,7 +107,7 @@ def neurons(words: Words) -> Neurons:
     found = _neurons(words, concepts)
     further = (concepts[1:] > concepts[:-1]) | (words.features[1:] > words.features[:-1])
     check(further.all(), "the neurons do not ascend")
-    used = np.zeros(len(words.ids) + 1, np.bool_)
+    used = np.zeros(len(words.lengths) + 1, np.bool_)
     used[concepts] = used[words.features] = True
     check(used[1:].all(), "a word belongs to no neuron")
     return found
@@ -102,13 +123,32 @@ def neurons_of(words: Words) -> Neurons:
 
 
 def _neurons(words: Words, concepts: Ints) -> Neurons:
-    ids = np.concatenate([[np.uint64(PRIME)], np.cumsum(words.ids, dtype=np.uint64)])
-    check(ascending(ids), "the word ids do not ascend")  # includes sums that wrap
+    check(len(words.known) + len(words.ids) == len(words.lengths), "some word has no length")
+    known = np.cumsum(words.known, dtype=np.int64)
+    check(known.max(initial=0) < SIZE, "a word of the vocabulary does not exist")
+    others = np.cumsum(words.ids, dtype=np.uint64)
+    both = np.concatenate([VOCABULARY.ids[known], others])
+    order = both.argsort(kind="stable")  # which merges two ascending arrays
+    ids = np.concatenate([[np.uint64(PRIME)], both[order]])
+    for numbers in (known, others, ids):  # includes sums that wrap
+        check(ascending(numbers), "the word ids do not ascend")
     check(concepts.min(initial=1) > PRIME, "a neuron has no concept")
     check(concepts.max(initial=0) < len(ids), "the word of a concept does not exist")
     check(words.features.max(initial=0) < len(ids), "the word of a feature does not exist")
-    names = _names(ids[1:], words.lengths, words.texts.tobytes())
+    by_kind = np.empty_like(words.lengths)
+    by_kind[order] = words.lengths
+    count = len(known)
+    names = _known_names(known, by_kind[:count])
+    names |= _names(others, by_kind[count:], words.texts.tobytes())
     return Neurons(ids[concepts], ids[words.features], names)
+
+
+def _known_names(known: Ints, lengths: Ints) -> Names:
+    """Return the texts of the words of the vocabulary that are said to have one."""
+    check(lengths.max(initial=0) <= 1, "a word of the vocabulary has a text of its own")
+    numbers = known[lengths.nonzero()[0]]
+    texts = map(VOCABULARY.text, numbers.tolist())
+    return dict(zip(VOCABULARY.ids[numbers].tolist(), texts, strict=True))
 
 
 def _names(ids: Ids, lengths: Ints, texts: bytes) -> Names:

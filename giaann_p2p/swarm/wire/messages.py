@@ -47,12 +47,12 @@ from giaann_p2p.swarm.wire.training_messages import (
 from giaann_p2p.swarm.wire.withdrawn import MOST as MOST_ORPHANS
 from giaann_p2p.swarm.wire.withdrawn import Part as Orphaned
 
-VERSION = 5
+VERSION = 7
 """Version of the message formats. 2: many rows travel as a sheaf instead of a parcel. 3: large
 requests state how many bytes may come at once, and deltas are sealed. 4: large sets of chunks are
 compared by parts, and a read has marks of rows that the reader knows, which the answer leaves out.
-5: a learner sends a chunk's rows to a courier."""
-_COUNTED = 6
+5: a learner sends a chunk's rows to a courier. 7: words of the vocabulary travel by number."""
+_COUNTED = 8
 """Version of a question whose second byte states how often its sender's number of shards was
 doubled. If it never was, that byte is left out, and the version is `VERSION`."""
 _MOST_DOUBLINGS = MOST_SHARDS.bit_length() - 1

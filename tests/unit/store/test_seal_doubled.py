@@ -73,9 +73,9 @@ def test_all_bytes_stay_what_they_were_until_a_first_doubling() -> None:
         "491de3aee158f600",
         "b0644d798ac4b6ea",
         "bb6e25d73596c6ac",
-        "7658e6b867080813",
+        "60c4aabd2a7beec9",
     ]
-    assert hashlib.blake2b(message, digest_size=8).hexdigest() == "d49bb9cfceaa03eb"
+    assert hashlib.blake2b(message, digest_size=8).hexdigest() == "5e6ba55683721848"
 
 
 @pairs

@@ -12,8 +12,10 @@ from giaann_p2p.model.delta import EMPTY, Delta, total
 from giaann_p2p.model.ids import PRIME, word_id
 from giaann_p2p.model.spec import ModelSpec
 from giaann_p2p.store.codec.parcel import Limits, decode, encode, sizes_of
+from giaann_p2p.store.codec.vocabulary import SIZE, VOCABULARY
 from tests.helpers import assert_same
 from tests.helpers_parcel import (
+    ARRAY_COUNT,
     LIMITS,
     SIZES,
     arrays_of,
@@ -23,12 +25,12 @@ from tests.helpers_parcel import (
     with_arrays,
 )
 
-ANT, BEE, WASP = sorted(word_id(word) for word in ("ant", "bee", "wasp"))
-TEXT = {word_id(word): word for word in ("ant", "bee", "wasp")}
+WORDS = "antling", "beelike", "waspish"  # not in the vocabulary
+ANT, BEE, WASP = sorted(map(word_id, WORDS))
+TEXT = {word_id(word): word for word in WORDS}
 
-IDS, LENGTHS, TEXTS, CONCEPTS, FEATURES, COUNTS, LINKS, SKIPS, STEPS, TABLE, NUMBERS, REST = range(
-    12
-)
+KNOWN, IDS, LENGTHS, TEXTS, CONCEPTS, FEATURES = range(6)
+COUNTS, LINKS, SKIPS, STEPS, TABLE, NUMBERS, REST = range(6, ARRAY_COUNT)
 HALF, THIRD = 327680, 218453
 
 SMALL = delta_of(
@@ -72,6 +74,7 @@ def test_a_delta_comes_back() -> None:
 
 def test_what_the_small_parcel_holds() -> None:
     arrays = [array.tolist() for array in arrays_of(PARCEL)]
+    assert arrays[KNOWN] == []
     assert arrays[IDS] == [ANT, BEE - ANT, WASP - BEE]
     assert arrays[LENGTHS] == [len(SMALL.names.get(number, "")) for number in (ANT, BEE, WASP)]
     assert bytes(arrays[TEXTS]).decode() == TEXT[ANT] + TEXT[WASP]
@@ -84,6 +87,64 @@ def test_what_the_small_parcel_holds() -> None:
     assert arrays[TABLE] == [THIRD, HALF - THIRD]
     assert arrays[NUMBERS] == [0, 1, 1, 1, 0, 1]  # at places 0, 1, 2, 2, 3, 5
     assert arrays[REST] == []
+
+
+MIXED = delta_of(
+    {(word_id(word), PRIME): 1 for word in ("bee", "beelike", "cow")} | {(word_id("elk"), BEE): 1},
+    {},
+    {word_id(word): word for word in ("bee", "beelike", "elk")},
+)
+"""Three words of the vocabulary, one of them without text, and two others."""
+
+
+def test_words_of_the_vocabulary_are_numbers_there() -> None:
+    parcel = encode(MIXED)
+    arrays = arrays_of(parcel)
+    ids = sorted(map(word_id, ("bee", "cow", "elk")))
+    assert VOCABULARY.ids[np.cumsum(arrays[KNOWN])].tolist() == ids
+    assert np.cumsum(arrays[IDS]).tolist() == sorted([word_id("beelike"), BEE])
+    assert sorted(arrays[LENGTHS].tolist()) == [0, 0, 1, 1, len("beelike")]
+    assert bytes(arrays[TEXTS]) == b"beelike"
+    assert_same(decode(parcel, LIMITS), MIXED)
+
+
+@pytest.mark.parametrize(
+    ("array", "values", "match"),
+    [
+        (KNOWN, [0, 1, SIZE], "a word of the vocabulary does not exist"),
+        (KNOWN, [5, 0, 1], "ids do not ascend"),
+        (LENGTHS, [2] * 5, "a word of the vocabulary has a text of its own"),
+    ],
+)
+def test_what_no_words_of_the_vocabulary_are_is_refused(
+    array: int, values: list[int], match: str
+) -> None:
+    arrays = arrays_of(encode(MIXED))
+    arrays[array] = np.array(values, arrays[array].dtype)
+    refused(with_arrays(encode(MIXED), arrays), match)
+
+
+def test_a_word_is_listed_once() -> None:
+    arrays = arrays_of(encode(MIXED))
+    known = np.cumsum(arrays[KNOWN])
+    arrays[KNOWN] = arrays[KNOWN][:2]
+    ids = [*np.cumsum(arrays[IDS]).tolist(), int(VOCABULARY.ids[known[0]])]
+    arrays[IDS] = np.diff(np.array(sorted(ids), np.uint64), prepend=np.uint64(0))
+    refused(with_arrays(encode(MIXED), arrays), "ids do not ascend")
+
+
+BEFORE = bytes.fromhex(
+    "4749416401cb0bf646429d0edf1b4b3cf27da044d40400000000000000050000000d000000010001003b0500"
+    "7e32be450a7bb51ad8a3ee090308930721f880eb45ea57297c2f7c402346499a264d069ba94b8a1522050007"
+    "03000003200d006265656c696b65656c6b626565220400010102012204000003000005040102040002000000"
+    "0000050000000000050000"
+)
+"""What the release before format 2 made of `MIXED`."""
+
+
+def test_a_parcel_of_the_format_before_is_read() -> None:
+    assert_same(decode(BEFORE, LIMITS), MIXED)
+    refused(BEFORE[:4] + encode(MIXED)[4:5] + BEFORE[5:], "array|data")
 
 
 def test_a_parcel_tells_its_sizes() -> None:
@@ -189,6 +250,8 @@ def test_what_outgrows_63_bits_is_not_encoded() -> None:
         (IDS, 1, 0, "ids do not ascend"),
         (IDS, 2, (1 << 64) - 1, "ids do not ascend"),
         (IDS, 0, 5, "word .* is not"),
+        (IDS, None, [], "some word has no length"),
+        (KNOWN, None, [1], "some word has no length"),
         (LENGTHS, 0, 1, "not have the stated length"),
         (LENGTHS, 0, 1 << 31, "not have the stated length"),
         (TEXTS, 0, ord("_"), "word id .* is not that of '_"),
@@ -235,14 +298,14 @@ def test_each_rule_that_a_parcel_breaks_is_named(
     refused(changed(array, at, value), match)
 
 
-@pytest.mark.parametrize("array", [IDS, LENGTHS, TEXTS, CONCEPTS, FEATURES, COUNTS, LINKS, STEPS])
+@pytest.mark.parametrize("array", [LENGTHS, TEXTS, CONCEPTS, FEATURES, COUNTS, LINKS, STEPS])
 def test_arrays_of_another_length_are_refused(array: int) -> None:
     values = arrays_of(PARCEL)[array]
     refused(changed(array, None, values[:-1]), r"\d, not \d")
     refused(changed(array, None, [*values, 1]), r"\d, not \d")
 
 
-@pytest.mark.parametrize("array", range(12))
+@pytest.mark.parametrize("array", range(ARRAY_COUNT))
 def test_arrays_of_another_type_are_refused(array: int) -> None:
     arrays = arrays_of(PARCEL)
     arrays[array] = arrays[array].astype(np.uint16)
@@ -274,7 +337,7 @@ def test_heads_that_cannot_be_are_refused() -> None:
             if resized(field, value) != PARCEL:
                 refused(resized(field, value), r"\w")
     refused(b"GIAx" + PARCEL[4:], "it starts with other bytes")
-    refused(PARCEL[:4] + b"\2" + PARCEL[5:], "format 2; this version reads 1")
+    refused(PARCEL[:4] + b"\3" + PARCEL[5:], "format 3; this version reads 1 and 2")
     refused(PARCEL[:60], "checksum of a parcel")
     refused(b"", "only 0 bytes")
 
@@ -307,7 +370,7 @@ def many_in_few_bytes(count: int) -> tuple[bytes, Limits]:
     arrays = [np.zeros(count, array.dtype) for array in arrays_of(PARCEL)]
     for array in (IDS, CONCEPTS, LINKS):
         arrays[array] += 1
-    arrays[TEXTS], arrays[REST] = none.astype(np.uint8), none
+    arrays[TEXTS], arrays[REST], arrays[KNOWN] = none.astype(np.uint8), none, none.astype(np.uint32)
     arrays[TABLE] = np.ones(1, np.int64)
     numbers = (count, count, count, 0)
     head = PARCEL[: SIZES - 20] + b"".join(number.to_bytes(4, "little") for number in numbers)

@@ -21,8 +21,8 @@ from tests.unit.store.memory.test_columns import assert_row
 
 BRANCHES, SEGMENTS = 3, 4
 LIMITS = Limits(BRANCHES, SEGMENTS, neurons=400, connections=3000, text=300)
-WORDS = ["bee", "wasp", "é", "ü", "elk", "cow", "owl", "fox", "cat", "dog"]
-ARRAYS = 13
+WORDS = ["beelike", "wasp", "é", "ü", "elkish", "cow", "owl", "fox", "cat", "dog"]
+ARRAYS = 14
 HEAD = len(MAGIC) + sheaf._SIZES.size
 
 NAMES = {word_id(word): word for word in WORDS}
@@ -117,14 +117,14 @@ def test_none_are_rows_too() -> None:
     assert not decode(data, Limits(BRANCHES, SEGMENTS, 0, 0, 0)).neurons
 
 
-BEE, WASP, ELK = (Neuron(word_id(word), PRIME) for word in ("bee", "wasp", "elk"))
+BEE, WASP, ELK = (Neuron(word_id(word), PRIME) for word in ("beelike", "wasp", "elkish"))
 ROWS = {
     BEE: (7, [Link(BEE, [0, 5], [4, 4]), Link(WASP, [1], [9]), Link(ELK, [2, 3], [1, 2])]),
     WASP: (1, [Link(ELK, [11], [1 << 40])]),
 }
 SHEAF = bound(ROWS)
 WHOLE = encode(SHEAF, BRANCHES, SEGMENTS)
-FIELDS = ["ids", "lengths", "texts", "concepts", "features", "rows", "counts"]
+FIELDS = ["known", "ids", "lengths", "texts", "concepts", "features", "rows", "counts"]
 FIELDS += ["links", "skips", "steps", "table", "numbers", "rest"]
 
 
@@ -143,6 +143,7 @@ def values_of(field: str) -> list[int]:
 
 LIES = {
     "ids do not ascend": forged("ids", [5, (1 << 64) - 2, 9]),
+    "some word has no length": forged("known", [5]),
     "a neuron has no concept": forged("concepts", [0, 1, 2]),
     "word of a concept does not exist": forged("concepts", [1, 2, 4]),
     "word of a feature does not exist": forged("features", [0, 0, 4]),
@@ -186,8 +187,8 @@ def test_what_no_rows_are_does_not_pass(why: str) -> None:
     [
         ({"strength": np.array([4, 4, 9, 1, 2, (1 << 63) - 1])}, "63 bits"),
         ({"counts": np.array([(1 << 63) - 1, 1])}, "63 bits"),
-        ({"names": {word_id("bee"): "bee"}}, "words of a row have no text"),
-        ({"names": NAMES | {word_id("bee"): "cow"}}, "is not that of 'cow'"),
+        ({"names": {word_id("beelike"): "beelike"}}, "words of a row have no text"),
+        ({"names": NAMES | {word_id("beelike"): "cow"}}, "is not that of 'cow'"),
     ],
 )
 def test_what_encodes_and_is_no_row_does_not_pass(lie: dict[str, Any], why: str) -> None:
@@ -200,8 +201,8 @@ def test_a_part_of_a_cut_column_counts_nothing_but_leads_somewhere(
 ) -> None:
     with pytest.raises(DamagedError, match="a row never occurred"):
         decode(encode(SHEAF._replace(counts=np.array([0, 1])), BRANCHES, SEGMENTS), LIMITS)
-    part = Neuron(word_id(f"bee{MARK}3"), PRIME)
-    monkeypatch.setitem(NAMES, part.concept, f"bee{MARK}3")
+    part = Neuron(word_id(f"beelike{MARK}3"), PRIME)
+    monkeypatch.setitem(NAMES, part.concept, f"beelike{MARK}3")
     some = bound({part: ROWS[BEE], WASP: ROWS[WASP]})._replace(counts=np.array([0, 1]))
     (row,) = decode(encode(some, BRANCHES, SEGMENTS), LIMITS).read(Question([part]))
     assert row is not None

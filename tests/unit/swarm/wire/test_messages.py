@@ -101,16 +101,16 @@ def test_what_is_no_message_is_refused(data: bytes) -> None:
 def test_a_question_says_how_often_shards_were_doubled(doublings: int) -> None:
     plain, data = encode(MESSAGES[0]), encode(MESSAGES[0], doublings)
     assert (doublings_of(plain), doublings_of(data)) == (0, doublings)
-    assert data == bytes([6, doublings]) + plain[1:]
+    assert data == bytes([8, doublings]) + plain[1:]
     assert decode(memoryview(data)) == MESSAGES[0]
-    for none in (b"\6", bytes([6, 0]) + plain[1:], bytes([6, 17]) + plain[1:]):
+    for none in (b"\x08", bytes([8, 0]) + plain[1:], bytes([8, 17]) + plain[1:]):
         with pytest.raises(MessageError, match="doubled more often than 16 times"):
             decode(none)
 
 
 def test_an_order_to_learn_names_no_layout_that_was_never_doubled() -> None:
     plain = learn_order(b"j" * 16, 4, ["Bees."], 0)
-    assert encode(plain) == b"\5\x94\xa5learn\xc4\x10" + b"j" * 16 + b"\4\x91\xa5Bees."
+    assert encode(plain) == b"\7\x94\xa5learn\xc4\x10" + b"j" * 16 + b"\4\x91\xa5Bees."
     assert plain.doublings == 0
     for doublings in (1, 16):
         order = decode(encode(learn_order(b"j" * 16, 4, ["Bees."], doublings)))
@@ -119,7 +119,7 @@ def test_an_order_to_learn_names_no_layout_that_was_never_doubled() -> None:
 
 
 def test_another_version_is_named() -> None:
-    with pytest.raises(MessageError, match="version 1, but this peer reads version 5"):
+    with pytest.raises(MessageError, match="version 1, but this peer reads version 7"):
         decode(b"\1" + encode(MESSAGES[0])[1:])
     with pytest.raises(MessageError, match="version none"):
         decode(b"")
