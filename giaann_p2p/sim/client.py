@@ -24,6 +24,8 @@ from giaann_p2p.swarm.wire.voucher import Voucher, sealing, vouched
 _TIMEOUT = 4.0
 _PATIENCE = 15.0
 _AT_ONCE = 3
+_ROWS = 4
+"""The most rows of a chunk that are read at once."""
 _MOST = (1 << 31) - 1
 _LEAST_MARKED = 1
 """Minimum number of connections of a row that a mark confirms; rows of lessons are short."""
@@ -63,6 +65,8 @@ class Client(Visitor):
         self._secret = random.Random(f"{world.seed} {name} marks").randbytes(32)
         self.chunks = chunks
         self.answered = self.unanswered = 0
+        self._last = 0  # the number of the last question, after all faults have ended
+        self.has_read_back = False
         self.begin()
 
     def begin(self) -> None:
@@ -119,18 +123,26 @@ class Client(Visitor):
 
     def _look_up(self) -> None:
         if self.chunks:
-            self._read()
+            self._read([self.rng.choice(self.chunks)])
         self.later(self.habit.every * self.rng.random(), self._look_up)
 
-    def _read(self) -> None:
-        chunk = self.rng.choice(self.chunks)
-        known = self.world.lessons.neurons(chunk)
-        some = self.rng.sample(known, min(4, len(known)))
+    def read_back(self) -> None:
+        """Read some rows of each chunk, after all faults have ended; then `has_read_back`."""
+        self._last = self._read(self.chunks)
+
+    def _read(self, chunks: list[int]) -> int:
+        """Ask for some rows of each chunk; return the question's number."""
+        some = list(dict.fromkeys(neuron for chunk in chunks for neuron in self._some_of(chunk)))
         columns = self.world.columns
         asked, held = columns.asked(some), columns.known(self._known)
         number, acts = self._reader.read(Question(asked), self.now, held)
         self._reads[number] = some, self.clock.now
         self._do(acts)
+        return number
+
+    def _some_of(self, chunk: int) -> list[Neuron]:
+        known = self.world.lessons.neurons(chunk)
+        return self.rng.sample(known, min(_ROWS, len(known)))
 
     def _do(self, acts: list[writer.WriteAction] | list[reader.ReadAction]) -> None:
         for act in acts:
@@ -145,6 +157,8 @@ class Client(Visitor):
                 neurons, asked = self._reads.pop(act.number)
                 if act.rows is not None:
                     self._accept(neurons, act.rows, asked)
+                if act.number == self._last:
+                    self._end(neurons, act.rows)
             else:
                 self.say(f"avoids a peer that lied about shard {act.shard}")
                 self.world.promises.avoided(act.peer)
@@ -158,6 +172,13 @@ class Client(Visitor):
         for neuron, row in zip(neurons, rows, strict=True):
             if len(parts := columns.parts(neuron)) > 1:
                 promises.joined(parts, row, asked)
+
+    def _end(self, neurons: list[Neuron], answer: Answer | None) -> None:
+        if answer is None:
+            self.read_back()
+        else:
+            self.world.promises.complete(self, self.world.columns.asked(neurons), answer)
+            self.has_read_back = True
 
     def _on_answer(self, call: Call, answer: Message | None) -> None:
         if isinstance(call.message, Read | ReadSlice):

@@ -4,13 +4,14 @@ Shards are counted by the newest edition (see `holder`). A peer's promise about 
 divided later holds for each of its children.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from giaann_p2p.model.rows import Answer, Neuron, Question, Row, Rows
 from giaann_p2p.sim.holder import Holder
 from giaann_p2p.sim.joined_rows import JoinedRows
 from giaann_p2p.sim.lessons import Lessons
 from giaann_p2p.sim.node import Node
+from giaann_p2p.sim.told_rows import ToldRows, content_of
 from giaann_p2p.store.applied import Applied
 from giaann_p2p.store.layout import Shards
 from giaann_p2p.swarm.wire.actions import Release
@@ -34,7 +35,7 @@ class Promises:
         """The number of ready replicas that each shard must have in the end."""
         self._acked: dict[tuple[Chunk, int], set[Holder]] = {}
         self._durable: dict[Holder, dict[int, set[Chunk]]] = {}
-        self._joined = JoinedRows()
+        self._joined, self._told = JoinedRows(), ToldRows()
         self.committed: set[Chunk] = set()
         self.may_lose_all_owners = False
         """Whether all peers with standing that acknowledged a chunk may be lost in this history."""
@@ -217,7 +218,17 @@ class Promises:
         return peer.lost or (self.may_lose_all_owners and peer.left)
 
     def accepted(self, client: Node, neurons: list[Neuron], rows: Answer, asked: float) -> None:
-        """Do nothing when a client accepts the rows that it requested: `served` checks them."""
+        """Check that the rows that a client accepts are true (see `told_rows`)."""
+        if not self._told.are_true(neurons, rows, asked):
+            self.broken("a client believes a row that is wrong")
+
+    def complete(self, client: Node, neurons: list[Neuron], rows: Answer) -> None:
+        """Check that rows that a client read in the end come from all committed chunks."""
+        if self.may_lose_all_owners:
+            return
+        chunks = frozenset(chunk for _, chunk in self.committed)
+        if not self._are_of(neurons, rows, lambda _: chunks):
+            self.broken(f"{client.name} reads a row that lacks a committed chunk")
 
     def joined(self, parts: list[Neuron], row: Row | None, asked: float) -> None:
         """Check a row that a client has joined from those of some parts, part 0 first."""
@@ -242,18 +253,32 @@ class Promises:
 
     def served(self, peer: Holder, asked: Iterable[Neuron], answer: Rows) -> None:
         """Check that a peer's served rows come from exactly its chunks at that moment."""
+        neurons, now = list(asked), peer.clock.now
+        rows = answer.read(Question(neurons))
+        self._told.add(neurons, rows, now)
+        if self._lessons.layout.columns:
+            for shard, some in self._by_shard(neurons).items():
+                self._joined.served(some, numbers(peer.chunks(shard)), now)
+        if not self._are_of(neurons, rows, lambda shard: numbers(peer.chunks(shard))):
+            self.broken(f"{peer.name} serves rows that are wrong")
+
+    def _are_of(
+        self, neurons: list[Neuron], rows: Answer, chunks_of: Callable[[int], frozenset[int]]
+    ) -> bool:
+        """Return whether rows come from exactly these chunks of their shards."""
+        told = dict(zip(neurons, rows, strict=True))
+        for shard, some in self._by_shard(neurons).items():
+            whole = self._lessons.rows(shard, chunks_of(shard)).read(Question(some))
+            for neuron, row in zip(some, whole, strict=True):
+                if content_of(told[neuron]) != content_of(row):
+                    return False
+        return True
+
+    def _by_shard(self, neurons: Iterable[Neuron]) -> dict[int, list[Neuron]]:
         by_shard: dict[int, list[Neuron]] = {}
-        for neuron in asked:
+        for neuron in neurons:
             by_shard.setdefault(self._lessons.layout.shard_of(*neuron), []).append(neuron)
-        for shard, neurons in by_shard.items():
-            chunks = numbers(peer.chunks(shard))
-            if self._lessons.layout.columns:
-                self._joined.served(neurons, chunks, peer.clock.now)
-            whole = self._lessons.rows(shard, chunks)
-            question = Question(neurons)
-            pairs = zip(answer.read(question), whole.read(question), strict=True)
-            if any(content_of(told) != content_of(held) for told, held in pairs):
-                self.broken(f"{peer.name} serves rows of shard {shard} that are wrong")
+        return by_shard
 
 
 def _flat(applied: Applied) -> Iterator[Chunk]:
@@ -272,18 +297,3 @@ def numbers(applied: Applied) -> frozenset[int]:
     """
     left = applied.left
     return frozenset(chunk for job in left for chunk in left.of(job))
-
-
-def content_of(row: Row | None) -> object:
-    """Return the content of a row in a canonical order."""
-    if row is None:
-        return None
-    fields = (
-        row.target_concept[row.target],
-        row.target_feature[row.target],
-        row.branch,
-        row.segment,
-        row.strength,
-    )
-    links = zip(*(field.tolist() for field in fields), strict=True)
-    return row.name, row.count, tuple(sorted(links))

@@ -123,4 +123,15 @@ def _problems(swarm: Swarm, trouble: float, patience: float, calm: bool) -> list
     while problems and swarm.clock.now < trouble + patience and not swarm.promises.faults:
         swarm.run_until(swarm.clock.now + _LOOK_EVERY)
         problems = swarm.problems()
-    return problems
+    return problems or _read_back(swarm, swarm.clock.now + patience)
+
+
+def _read_back(swarm: Swarm, until: float) -> list[str]:
+    """Have each client read what it pushed; return the problems of that."""
+    for client in swarm.clients:
+        client.read_back()
+    waiting = swarm.clients
+    while waiting and swarm.clock.now < until and not swarm.promises.faults:
+        swarm.run_until(swarm.clock.now + 1.0)
+        waiting = [client for client in waiting if not client.has_read_back]
+    return swarm.promises.faults + [f"{client.name} gets no rows" for client in waiting]

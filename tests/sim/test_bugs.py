@@ -10,8 +10,9 @@ import pytest
 from giaann_p2p.sim.run import run
 from tests.sim import HANGS
 from tests.sim.bugs import BUGS, Bug
+from tests.sim.reading_bugs import READING_BUGS
 
-PLANTED = BUGS if os.environ.get("GIAANN_SEEDS") else BUGS[:3]
+PLANTED = [*BUGS, *READING_BUGS] if os.environ.get("GIAANN_SEEDS") else [*BUGS[:3], READING_BUGS[0]]
 MOST_SEEDS = 100
 
 
