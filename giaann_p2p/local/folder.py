@@ -22,7 +22,7 @@ from pathlib import Path
 
 import msgspec
 
-from giaann_p2p.errors import StoreError, UsageError
+from giaann_p2p.errors import DiskError, StoreError, UsageError
 from giaann_p2p.local import linux
 from giaann_p2p.local.roles import Spec
 from giaann_p2p.local.status_file import StatusFile
@@ -99,25 +99,40 @@ class Folder:
 
 
 class Hold:
-    """The lock on a swarm's folder; taking it removes what a killed supervisor left behind."""
+    """The lock on a swarm's folder; taking it removes what a killed supervisor left behind.
+
+    UsageError if the folder cannot be a swarm's, StoreError if it is in use, DiskError if the lock
+    cannot be written.
+    """
 
     def __init__(self, folder: Folder) -> None:
         self.folder = folder
         _make(folder.path)
-        self._lock = os.open(folder.path / "lock", os.O_RDWR | os.O_CREAT, 0o600)
         try:
-            if not _locked(self._lock):
-                number = _number(self._lock)
+            self._lock = self._taken(folder)
+        except OSError as error:
+            raise DiskError(
+                f"{folder.path} cannot be used as a swarm's folder: {error.strerror}"
+            ) from None
+
+    @staticmethod
+    def _taken(folder: Folder) -> int:
+        """Return the locked file, after removing what a killed supervisor left behind."""
+        lock = os.open(folder.path / "lock", os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            if not _locked(lock):
+                number = _number(lock)
                 raise StoreError(
                     f"{folder.path} is in use by process {number or 'unknown'}; end that swarm"
                     f" (giaann swarm down --dir {folder.path}), or name another folder"
                 )
-            os.ftruncate(self._lock, 0)
-            os.pwrite(self._lock, str(os.getpid()).encode(), 0)
+            os.ftruncate(lock, 0)
+            os.pwrite(lock, str(os.getpid()).encode(), 0)
             _clear(folder)
         except BaseException:
-            os.close(self._lock)
+            os.close(lock)
             raise
+        return lock
 
     def __enter__(self) -> "Hold":
         return self

@@ -117,7 +117,7 @@ class LocalSwarm(Remote):
                 _close_pipes(process)
                 self._process = None
             if process.returncode < 0:  # it was killed: clean up after it
-                with suppress(GiaannError), Hold(self.folder):
+                with suppress(GiaannError, OSError), Hold(self.folder):
                     pass
         if self.spec.temporary:
             shutil.rmtree(self.folder.path, ignore_errors=True)

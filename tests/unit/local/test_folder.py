@@ -1,5 +1,6 @@
 """One supervisor a folder, and nothing left of those that were killed."""
 
+import errno
 import os
 import socket
 import subprocess
@@ -7,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from giaann_p2p.errors import DamagedError, StoreError, UsageError
+from giaann_p2p.errors import DamagedError, DiskError, StoreError, UsageError
 from giaann_p2p.local import linux
 from giaann_p2p.local.folder import Folder, Hold, Known, Record
 from giaann_p2p.local.roles import Spec
@@ -60,6 +61,21 @@ def test_a_folder_has_one_holder(tmp_path: Path) -> None:
         folder.erase()
     hold.close()
     hold.close()
+    Hold(folder).close()
+
+
+def disk_full(*_: object) -> int:
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def test_a_folder_on_a_full_disk_is_named_and_not_held(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = Folder(tmp_path / "s")
+    monkeypatch.setattr(os, "pwrite", disk_full)
+    with pytest.raises(DiskError, match=r"/s cannot be used as a swarm's folder: No space left"):
+        Hold(folder)
+    monkeypatch.undo()
     Hold(folder).close()
 
 

@@ -19,6 +19,7 @@ from giaann_p2p.local.swarm import LocalSwarm
 from giaann_p2p.local.waves import _AT_ONCE
 from tests.unit.local.conftest import NewSwarm, entries
 from tests.unit.local.helpers import eventually, names_in, processes_of
+from tests.unit.local.test_folder import disk_full
 
 
 def states(swarm: LocalSwarm) -> dict[str, str]:
@@ -296,6 +297,18 @@ def test_all_die_with_a_supervisor_that_is_killed(new_swarm: NewSwarm) -> None:
         assert (swarm.folder.path / "run" / "control.sock").exists()
     with new_swarm(entries=entries(storage="parent")) as swarm:
         assert [starts(swarm, name) for name in states(swarm)] == [2, 2, 2]
+
+
+def test_a_full_disk_does_not_hide_how_the_supervisor_ended(
+    new_swarm: NewSwarm, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with new_swarm() as swarm:
+        os.kill(swarm.look().pid, signal.SIGKILL)
+        with pytest.raises(NotRunningError, match="the supervisor was ended by SIGKILL"):
+            look_until_the_end(swarm)
+        monkeypatch.setattr(os, "open", disk_full)  # as for the file of the lock
+    monkeypatch.undo()
+    Hold(swarm.folder).close()
 
 
 def test_what_both_leave_behind_is_removed(new_swarm: NewSwarm) -> None:
