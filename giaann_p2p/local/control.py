@@ -139,8 +139,18 @@ def _door(path: Path) -> socket.socket:
     return door
 
 
+def server_of(connection: socket.socket) -> int:
+    """Return the id of the process that listens on the socket at the other end."""
+    return _credentials(connection)[0]
+
+
 def _may_ask(connection: socket.socket) -> bool:
     """Return whether the process at the other end belongs to this user, or to root."""
+    return _credentials(connection)[1] in (os.getuid(), 0)
+
+
+def _credentials(connection: socket.socket) -> tuple[int, int]:
+    """Return the process and the user at the other end of a Unix socket."""
     found = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
-    _, user, _ = _CREDENTIALS.unpack(found)
-    return user in (os.getuid(), 0)
+    process, user, _ = _CREDENTIALS.unpack(found)
+    return process, user

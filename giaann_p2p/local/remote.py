@@ -10,12 +10,25 @@ from pathlib import Path
 import msgspec
 
 from giaann_p2p.errors import UsageError
-from giaann_p2p.local.control import Add, Answer, Down, Kill, Look, Question, Restart, read_answer
+from giaann_p2p.local.control import (
+    Add,
+    Answer,
+    Down,
+    Kill,
+    Look,
+    Question,
+    Restart,
+    read_answer,
+    server_of,
+)
 from giaann_p2p.local.errors import LocalSwarmError, NotRunningError
 from giaann_p2p.local.folder import Folder
 
-_ANSWERS_WITHIN = 120.0
-"""Timeout of a request, in seconds; a restart waits for the peer to shut down."""
+ANSWERS_WITHIN = 120.0
+"""Timeout of a request, in seconds. A restart has the peers' grace period in addition, because it
+waits for the peer to shut down."""
+_LONGEST = 1e6
+"""Maximum timeout in seconds, because sockets do not take any number."""
 _FOREVER = float("inf")
 
 
@@ -51,7 +64,9 @@ class Remote:
 
     def restart(self, name: str) -> None:
         """Restart a peer with the same data and ports; if it runs, it is ended first."""
-        self._ask(Restart(name))
+        record = self.folder.record()
+        grace = 0.0 if record is None else record.spec.grace
+        self._ask(Restart(name), ANSWERS_WITHIN + grace)
 
     def down(self, now: bool = False, within: float = _FOREVER) -> None:
         """End the swarm; return when no process of it is left. `now`: kill instead of waiting."""
@@ -72,12 +87,16 @@ class Remote:
             raise
         return supervisor
 
-    def _ask(self, question: Question) -> Answer:
+    def _ask(self, question: Question, within: float = ANSWERS_WITHIN) -> Answer:
         data = b""
         with self._connected() as line, suppress(ConnectionError):
-            line.sendall(msgspec.json.encode(question) + b"\n")
-            with line.makefile("rb") as file:
-                data = file.readline()
+            line.settimeout(min(within, _LONGEST))
+            try:
+                line.sendall(msgspec.json.encode(question) + b"\n")
+                with line.makefile("rb") as file:
+                    data = file.readline()
+            except TimeoutError:
+                raise _silent(server_of(line), within) from None
         if not data:
             raise NotRunningError(f"the swarm in {self.folder.path} has just ended")
         answer = read_answer(data)
@@ -87,7 +106,7 @@ class Remote:
 
     def _connected(self) -> socket.socket:
         line = socket.socket(socket.AF_UNIX)
-        line.settimeout(_ANSWERS_WITHIN)
+        line.settimeout(ANSWERS_WITHIN)
         try:
             line.connect(str(self.folder.socket))
         except OSError as error:
@@ -101,6 +120,15 @@ class Remote:
                 f"cannot connect to the swarm in {self.folder.path}: {error.strerror or error}"
             ) from None
         return line
+
+
+def _silent(supervisor: int, within: float) -> LocalSwarmError:
+    """Return an error about a supervisor that is stopped, or very slow."""
+    return LocalSwarmError(
+        f"the supervisor (process {supervisor}) has not answered within {within:g} s; if it is"
+        f" stopped, kill -CONT {supervisor} lets it continue; kill -KILL {supervisor} ends the"
+        " swarm"
+    )
 
 
 def wait_for(process: int, within: float) -> bool:

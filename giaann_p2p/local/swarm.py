@@ -31,7 +31,7 @@ from giaann_p2p.local.folder import Folder, Hold
 from giaann_p2p.local.logs import how_it_ended
 from giaann_p2p.local.nursery import places
 from giaann_p2p.local.peer import ProcessState, View, how_ended
-from giaann_p2p.local.remote import Remote
+from giaann_p2p.local.remote import ANSWERS_WITHIN, Remote
 from giaann_p2p.local.roles import Spec
 from giaann_p2p.local.suggest import nearest
 from giaann_p2p.local.supervise import Word
@@ -176,9 +176,9 @@ class LocalSwarm(Remote):
     def _chosen(self, names: Collection[str]) -> list[View]:
         return [self.peer(name) for name in names] if names else self.peers()
 
-    def _ask(self, question: Question) -> Answer:
+    def _ask(self, question: Question, within: float = ANSWERS_WITHIN) -> Answer:
         try:
-            return super()._ask(question)
+            return super()._ask(question, within)
         except NotRunningError:
             if self._process is None:
                 raise

@@ -10,11 +10,13 @@ import pytest
 
 from giaann_p2p.errors import StoreError, UsageError
 from giaann_p2p.local import linux
+from giaann_p2p.local.control import Look
 from giaann_p2p.local.errors import EndedError, LocalSwarmError, NotRunningError
-from giaann_p2p.local.folder import Folder, Hold
+from giaann_p2p.local.folder import Folder, Hold, Record
 from giaann_p2p.local.nursery import places
 from giaann_p2p.local.peer import ProcessState
 from giaann_p2p.local.remote import Remote
+from giaann_p2p.local.roles import Spec
 from giaann_p2p.local.swarm import LocalSwarm
 from giaann_p2p.local.waves import _AT_ONCE
 from tests.unit.local.conftest import NewSwarm, entries
@@ -309,6 +311,31 @@ def test_a_full_disk_does_not_hide_how_the_supervisor_ended(
         monkeypatch.setattr(os, "open", disk_full)  # as for the file of the lock
     monkeypatch.undo()
     Hold(swarm.folder).close()
+
+
+def test_a_supervisor_that_does_not_answer_is_named(new_swarm: NewSwarm) -> None:
+    with new_swarm() as swarm:
+        supervisor = swarm.look().pid
+        os.kill(supervisor, signal.SIGSTOP)
+        try:
+            with pytest.raises(
+                LocalSwarmError, match=rf"\(process {supervisor}\) has not answered within 0\.1 s; "
+            ):
+                swarm._ask(Look(), within=0.1)
+        finally:
+            os.kill(supervisor, signal.SIGCONT)
+        assert set(states(swarm).values()) == {"ready"}
+
+
+def test_a_restart_may_take_longer_than_the_grace_period(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    timeouts: list[float] = []
+    monkeypatch.setattr(Remote, "_ask", lambda *given: timeouts.append(given[2]))
+    folder = Folder(tmp_path)
+    folder.keep(Record(spec=Spec(grace=300.0)))
+    Remote(folder.path).restart("storage-1")
+    assert timeouts == [420.0]
 
 
 def test_what_both_leave_behind_is_removed(new_swarm: NewSwarm) -> None:
