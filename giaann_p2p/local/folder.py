@@ -27,7 +27,7 @@ from giaann_p2p.local import linux
 from giaann_p2p.local.roles import Spec
 from giaann_p2p.local.status_file import StatusFile
 from giaann_p2p.net.hive.runtime import MOST_PATH
-from giaann_p2p.store.disk.small_file import read_json, write_json
+from giaann_p2p.store.disk.small_file import is_there, read_json, write_json
 
 _PREFIX = "giaann-run-"
 _ENDS_WITHIN = 5.0
@@ -92,10 +92,13 @@ class Folder:
 
     def erase(self) -> None:
         """Remove the folder and its content; StoreError if it is in use, or not a swarm's."""
-        if not (self.path / "lock").exists():
+        if not is_there(self.path / "lock"):
             raise StoreError(f"{self.path} is not a swarm's folder; nothing was removed")
         with Hold(self):
-            shutil.rmtree(self.path)
+            try:
+                shutil.rmtree(self.path)
+            except OSError as error:
+                raise DiskError(f"{error.filename} cannot be removed: {error.strerror}") from None
 
 
 class Hold:

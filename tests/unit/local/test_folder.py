@@ -149,3 +149,18 @@ def test_a_folder_is_erased(tmp_path: Path) -> None:
         hold.prepare()
     folder.erase()
     assert names_in(tmp_path) == []
+
+
+def test_a_folder_that_cannot_be_erased_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(path: Path, *_: object) -> bool:
+        raise PermissionError(errno.EACCES, "Permission denied", str(path))
+
+    Hold(Folder(tmp_path)).close()
+    monkeypatch.setattr("shutil.rmtree", refuse)
+    with pytest.raises(DiskError, match=f"^{tmp_path} cannot be removed: Permission denied$"):
+        Folder(tmp_path).erase()
+    monkeypatch.setattr(Path, "exists", refuse)
+    with pytest.raises(DiskError, match=r"/lock: Permission denied$"):
+        Folder(tmp_path).erase()
