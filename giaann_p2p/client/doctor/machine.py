@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from giaann_p2p.client.doctor.finding import Finding, note, ok, problem
-from giaann_p2p.errors import StoreError
+from giaann_p2p.errors import DiskError, StoreError
 from giaann_p2p.machine import PROCESS_BYTES, available_memory
+from giaann_p2p.store.disk.small_file import is_there
 from giaann_p2p.store.home import locked
 from giaann_p2p.units import readable_bytes
 
@@ -55,6 +56,8 @@ def disk(path: Path, plan: DiskPlan) -> Finding:
     wanted = plan.columns + plan.remembered
     try:
         free = shutil.disk_usage(_existing(path)).free
+    except DiskError as error:
+        return problem("disk", str(error), "choose another --data-dir")
     except OSError as error:
         return problem("disk", f"{path}: {error.strerror}", "choose another --data-dir")
     said = f"{readable_bytes(free)} free for {path}"
@@ -76,7 +79,14 @@ def disk(path: Path, plan: DiskPlan) -> Finding:
 
 def folder(path: Path) -> Finding:
     """Check whether a daemon could use a data folder, without creating the folder."""
-    there = _existing(path)
+    try:
+        return _folder(path, _existing(path))
+    except DiskError as error:
+        return problem("folder", str(error), "choose another --data-dir")
+
+
+def _folder(path: Path, there: Path) -> Finding:
+    """Check a data folder, or its nearest parent that exists; DiskError if one is unreadable."""
     if not there.is_dir():
         return problem("folder", f"{there} is not a folder", "choose another --data-dir")
     if not os.access(there, os.W_OK | os.X_OK):
@@ -85,11 +95,13 @@ def folder(path: Path) -> Finding:
             f"{there} cannot be written to by this user",
             "make this user its owner (chown), or choose another --data-dir",
         )
-    if not path.exists():
+    if not is_there(path):
         return ok("folder", f"{path} can be created")
     try:
         with locked(path):
             return ok("folder", f"{path} can be used")
+    except DiskError:
+        raise
     except StoreError:
         return problem(
             "folder",
@@ -111,8 +123,8 @@ def files(limit: int) -> Finding:
 
 
 def _existing(path: Path) -> Path:
-    """Return the path, or its nearest parent that exists."""
+    """Return the path, or its nearest parent that exists; DiskError if a folder is unreadable."""
     path = path.absolute()
-    while not path.exists() and path != path.parent:
+    while not is_there(path) and path != path.parent:
         path = path.parent
     return path

@@ -2,6 +2,7 @@
 
 import os
 import resource
+from errno import EACCES
 from pathlib import Path
 
 import pytest
@@ -64,6 +65,26 @@ def test_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "access", lambda *_: False)
     found = machine.folder(tmp_path / "new")
     assert (found.verdict, "cannot be written to" in found.said) == ("problem", True)
+
+
+def test_a_folder_that_may_not_be_searched_is_a_finding(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(path: Path) -> bool:
+        raise PermissionError(EACCES, "Permission denied", str(path))
+
+    monkeypatch.setattr(Path, "exists", refuse)
+    for found in (machine.folder(Path("/locked/in")), machine.disk(Path("/locked/in"), plan(1))):
+        assert (found.verdict, found.said) == ("problem", "/locked/in: Permission denied")
+
+
+def test_a_folder_that_cannot_be_opened_is_not_another_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(path: Path, *_: int) -> int:
+        raise PermissionError(EACCES, "Permission denied", str(path))
+
+    monkeypatch.setattr(os, "open", refuse)
+    found = machine.folder(tmp_path)
+    assert (found.verdict, found.said) == ("problem", f"{tmp_path}: Permission denied")
 
 
 @pytest.mark.parametrize(
