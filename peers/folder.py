@@ -20,7 +20,7 @@ from pathlib import Path
 
 import msgspec
 
-from giaann_p2p.errors import MessageError, StoreError, UsageError
+from giaann_p2p.errors import DiskError, MessageError, StoreError, UsageError
 from giaann_p2p.node.members.membership import Membership
 from giaann_p2p.store.disk.small_file import is_there, read_whole, write_whole
 from giaann_p2p.store.home import locked
@@ -43,8 +43,12 @@ class Folder:
         self._new = [folder for folder in self.path.absolute().parents if not is_there(folder)]
         try:
             self._held.enter_context(locked(self.path))
+        except DiskError:  # no other daemon is involved
+            raise
         except StoreError as error:
-            raise type(error)(
+            if not self.path.is_dir():
+                raise
+            raise StoreError(
                 f"{error}; is another daemon running in it? Each daemon needs its own --data-dir"
             ) from None
         return self

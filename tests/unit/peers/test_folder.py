@@ -23,7 +23,12 @@ def test_one_daemon_a_folder(tmp_path: Path) -> None:
             pass
     with Folder(path) as one:
         assert one.manifest() == MANIFEST
-    with pytest.raises(StoreError, match="is not a directory"), Folder(path / "manifest.json"):
+    with pytest.raises(StoreError, match=r"is not a directory$"), Folder(path / "manifest.json"):
+        pass
+
+
+def test_a_folder_that_cannot_be_made_is_not_said_to_be_in_use() -> None:
+    with pytest.raises(DiskError, match=r"^/proc/bees: [^;]*$"), Folder(Path("/proc/bees")):
         pass
 
 
