@@ -191,13 +191,13 @@ def _script(file: Path, seeds: str | None, seed: int | None) -> None:
     if seeds is not None:
         raise typer.BadParameter("a script is played once: give it a --seed, not --seeds")
     try:
-        text = file.read_text()
+        text = file.read_text(encoding="utf-8")
     except OSError as error:
         raise TextError(f"{file}: {error.strerror}") from None
     except UnicodeDecodeError:
         raise TextError(f"{file} is not a UTF-8 text") from None
     found = play(text, seed or 0, str(file))
     say(found, end="")
-    if expects(text) and found != text:
+    if expects(text) and found.splitlines() != text.splitlines():
         complain(f"the outcome is not what {readable(str(file))} expects")
         raise typer.Exit(FAILED)

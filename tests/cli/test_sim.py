@@ -181,11 +181,28 @@ def test_a_script_that_expects_something_else_fails(giaann: Run, tmp_path: Path)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == (SCRIPTS / "slow_disk.txt").read_text()
     script = tmp_path / "script.txt"
+    script.write_bytes(done.stdout.rstrip("\n").encode())
+    done = giaann("sim", "--script", script)
+    assert (done.returncode, done.stderr) == (0, "")
     script.write_text("storages 1\n> peer7 begins\n")
     done = giaann("sim", "--script", script)
     assert done.returncode == 1
     assert "the outcome is not what" in done.stderr
     assert "peer7" not in done.stdout
+
+
+def test_a_script_is_read_as_utf_8_wherever_the_user_lives(tmp_path: Path) -> None:
+    script = tmp_path / "script.txt"
+    script.write_text("storages 1  # fünf\n", encoding="utf-8")
+    locale = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    done = subprocess.run(
+        [*GIAANN, "sim", "--script", script],
+        env={**os.environ, **locale, "PYTHONIOENCODING": "utf-8"},
+        capture_output=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert done.stdout.decode().startswith("storages 1  # fünf\n")
 
 
 def test_a_script_that_cannot_be_played_is_told_with_its_line(giaann: Run, tmp_path: Path) -> None:
