@@ -1,12 +1,14 @@
 """Terminal output of all commands: results on standard output, the rest on standard error.
 
-A result is one line for people or, with `--json`, one JSON value for machines.
+A result is one line for people or, with `--json`, one JSON value for machines. Strangers may have
+written parts of it, so no control character of theirs reaches the terminal.
 
 Importing rich takes as long as a gateway takes to answer a prompt, so functions import it when they
 need it.
 """
 
 import os
+import re
 import signal
 import sys
 from collections.abc import Callable, Iterator
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
 
 _WIDE = 1000
 _NO_CHARACTER = "\N{REPLACEMENT CHARACTER}"
+_ORDERS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+"""Control characters, except tabs and newlines."""
 
 
 @cache
@@ -37,9 +41,9 @@ def errors() -> "Console":
 
 
 def say(text: str, end: str = "\n", flush: bool = True) -> None:
-    """Write a result; with `flush`, it is visible at once."""
+    """Write a result, its control characters replaced; with `flush`, it is visible at once."""
     with _output():
-        sys.stdout.write(text + end)
+        sys.stdout.write(_ORDERS.sub(_NO_CHARACTER, text) + end)
         if flush:
             sys.stdout.flush()
 
@@ -84,9 +88,13 @@ def printable(text: str, also: str = "") -> str:
     return "".join(one if one.isprintable() or one in also else _NO_CHARACTER for one in text)
 
 
-def say_json(value: object) -> None:
-    """Write a result as JSON, for machines."""
-    say(msgspec.json.encode(value).decode())
+def say_json(value: object, flush: bool = True) -> None:
+    """Write a result as JSON, for machines; control characters are escaped."""
+    say(_ORDERS.sub(_json_escape, msgspec.json.encode(value).decode()), flush=flush)
+
+
+def _json_escape(found: re.Match[str]) -> str:
+    return f"\\u{ord(found[0]):04x}"
 
 
 def complain(text: str) -> None:

@@ -1,6 +1,5 @@
 """Renders the results of commands: lines for people, plain values for JSON."""
 
-import re
 from typing import TYPE_CHECKING, Any, cast
 
 from giaann_p2p.client.plain import cost_json, share_of, token_json
@@ -32,7 +31,6 @@ _CLEANED = "control characters"
 """The value of `Reason.CLEANED`, copied so that the parser need not be loaded."""
 _CROPPED = "cropped"
 """The value of `Reason.CROPPED`, for the same reason."""
-_ORDERS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 NOTHING_TO_LEARN = "a sentence to learn needs a noun, and more tokens than the model's seed"
 
 
@@ -150,11 +148,6 @@ def stats_json(answer: "Answer") -> dict[str, Any]:
     """Return the costs of a prompt and of each token of its answer as plain values, for JSON."""
     begun = None if answer.begun is None else cost_json(answer.begun)
     return {"begun": begun, "costs": list(map(cost_json, answer.costs))}
-
-
-def shown(text: str) -> str:
-    """Return a peer's text with its control characters replaced, except tabs and newlines."""
-    return _ORDERS.sub("\ufffd", text)
 
 
 def cost_line(what: str, how: str, cost: "Cost") -> str:

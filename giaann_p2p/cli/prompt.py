@@ -132,7 +132,7 @@ class _How(NamedTuple):
         done = await answer.all()
         if not self.as_json:
             if not stream:
-                say(present.shown(done.prompt + done.text))
+                say(done.prompt + done.text)
             show_more(answer, done, explain=self.explain, stats=stats)
         await settled(ask.visiting)
         if self.as_json:
@@ -162,14 +162,14 @@ async def streamed(answer: "Answer", as_json: bool, stats: bool = False) -> None
     if as_json:
         say_json({"completion": answer.completion, "unknown": answer.unknown})
     else:
-        say(present.shown(answer.prompt + answer.completion), end="")
+        say(answer.prompt + answer.completion, end="")
     token = first
     while token is not None:
         if as_json:
             cost = cost_json(answer.costs[-1]) if stats else {}
             say_json(token_json(token) | cost)
         else:
-            say(present.shown(token.text), end="")
+            say(token.text, end="")
         token = await anext(answer, None)
     if not as_json:
         say("")
@@ -179,10 +179,10 @@ def show_more(answer: "Answer", done: "Generation", *, explain: bool, stats: boo
     """Print what each token rests on (`explain`) and its cost (`stats`)."""
     if explain:
         for line in present.explained_lines(done):
-            say(present.shown(line))
+            say(line)
     if stats and answer.begun is not None:
         for line in present.costs_lines(done.tokens, answer.begun, answer.costs):
-            say(present.shown(line))
+            say(line)
 
 
 def evaluate(

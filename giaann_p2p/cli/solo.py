@@ -270,14 +270,16 @@ def export(
         export_database(db, to)
         return
     existing(db)
-    from giaann_p2p.solo.export import TSV_HEADER, json_line, tsv_line
+    from giaann_p2p.solo.export import TSV_HEADER, tsv_line
 
     if header:
         say(TSV_HEADER, flush=False)
-    line = tsv_line if format_ is Format.TSV else json_line
     with _reading(db, "cpu") as brain:
         for connection in brain.connections():
-            say(line(connection), flush=False)
+            if format_ is Format.TSV:
+                say(tsv_line(connection), flush=False)
+            else:
+                say_json(connection, flush=False)
     flush()
 
 

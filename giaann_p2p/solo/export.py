@@ -1,10 +1,9 @@
 """Formats connections as lines of text."""
 
-import msgspec
-
 from giaann_p2p.solo.reports import Connection
 
-_ESCAPES = str.maketrans({"\\": r"\\", "\t": r"\t", "\n": r"\n", "\r": r"\r"})
+_CONTROLS = {chr(code): f"\\x{code:02x}" for code in (*range(0x20), *range(0x7F, 0xA0))}
+_ESCAPES = str.maketrans(_CONTROLS | {"\\": r"\\", "\t": r"\t", "\n": r"\n", "\r": r"\r"})
 _PRIME = "*"
 TSV_HEADER = "\t".join(
     (
@@ -20,7 +19,7 @@ TSV_HEADER = "\t".join(
 
 
 def tsv_line(connection: Connection) -> str:
-    """Return the connection's tab-separated fields; tabs and line breaks in texts are escaped."""
+    """Return the connection's tab-separated fields; control characters in texts are escaped."""
     return "\t".join(
         (
             connection.source_concept.translate(_ESCAPES),
@@ -32,11 +31,6 @@ def tsv_line(connection: Connection) -> str:
             str(connection.strength),
         )
     )
-
-
-def json_line(connection: Connection) -> str:
-    """Return the connection as a JSON object; a prime feature is null."""
-    return msgspec.json.encode(connection).decode()
 
 
 def _feature(feature: str | None) -> str:

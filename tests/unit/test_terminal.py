@@ -1,5 +1,6 @@
 """What commands write does nothing to the terminal, whoever has said some of it."""
 
+import json
 from io import StringIO
 
 import pytest
@@ -9,7 +10,9 @@ from giaann_p2p import terminal
 from giaann_p2p.cli.doctor import _tell
 from giaann_p2p.client.doctor.finding import problem
 from giaann_p2p.errors import UsageError
-from giaann_p2p.terminal import complain, joining, printable
+from giaann_p2p.solo.export import tsv_line
+from giaann_p2p.solo.reports import Connection
+from giaann_p2p.terminal import complain, joining, printable, say, say_json
 
 HOSTILE = "busy \x1b[31m\x07 \x9b2J\r \udcff"
 
@@ -19,6 +22,26 @@ def test_letters_that_command_a_terminal_are_replaced() -> None:
         printable("bees \x1b[0m\n") == "bees \N{REPLACEMENT CHARACTER}[0m\N{REPLACEMENT CHARACTER}"
     )
     assert printable("ä\nb", also="\n") == "ä\nb"
+
+
+def test_a_result_keeps_its_tabs_and_lines_and_orders_nothing(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    say("bees\t\x1b[31m\n\x9b2J\r wasps")
+    assert capsys.readouterr().out == "bees\t\ufffd[31m\n\ufffd2J\ufffd wasps\n"
+
+
+def test_json_keeps_what_it_does_not_write_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:
+    told = "bees\t\x1b[31m\n\x9b2J\r \x7f wäsps"
+    say_json({"text": told})
+    out = capsys.readouterr().out
+    assert out.removesuffix("\n").isprintable()
+    assert json.loads(out) == {"text": told}
+
+
+def test_a_field_of_an_export_orders_nothing() -> None:
+    line = tsv_line(Connection("b\x1be\te", "\x9b", "wasp", None, 0, 1, 1.0, 65536))
+    assert line.split("\t")[:4] == [r"b\x1be\te", r"\x9b", "wasp", "*"]
 
 
 def test_a_complaint_keeps_its_lines_and_nothing_else(capsys: pytest.CaptureFixture[str]) -> None:
