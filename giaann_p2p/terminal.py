@@ -14,6 +14,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
+from io import TextIOWrapper
 from types import FrameType
 from typing import TYPE_CHECKING
 
@@ -30,6 +31,7 @@ _WIDE = 1000
 _NO_CHARACTER = "\N{REPLACEMENT CHARACTER}"
 _ORDERS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 """Control characters, except tabs and newlines."""
+_NOT_ASCII = re.compile(r"[^\t\n -~]")
 
 
 @cache
@@ -38,6 +40,31 @@ def errors() -> "Console":
     from rich.console import Console
 
     return Console(stderr=True, highlight=False, soft_wrap=True)
+
+
+def open_streams() -> None:
+    """Make the standard streams fit for any text, and open those that are closed.
+
+    A letter that the output's encoding lacks is replaced, and input that is not text is left to
+    `readable`. A closed stream is None to Python, and the next file that is opened would get its
+    number, and with it what other libraries write there. Instead, input ends at once, and output is
+    discarded.
+    """
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode))  # noqa: PTH123, SIM115  (until the exit)
+    for stream, errors in ((sys.stdin, "surrogateescape"), (sys.stdout, "replace")):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors=errors)
+
+
+def write_utf_8() -> None:
+    """Write results in UTF-8 from now on, whatever the terminal's encoding, because they are data.
+
+    Otherwise letters would be lost that the encoding lacks.
+    """
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(encoding="utf-8")
 
 
 def say(text: str, end: str = "\n", flush: bool = True) -> None:
@@ -89,12 +116,23 @@ def printable(text: str, also: str = "") -> str:
 
 
 def say_json(value: object, flush: bool = True) -> None:
-    """Write a result as JSON, for machines; control characters are escaped."""
-    say(_ORDERS.sub(_json_escape, msgspec.json.encode(value).decode()), flush=flush)
+    """Write a result as JSON, for machines; what cannot be written as it is, is escaped."""
+    text = msgspec.json.encode(value).decode()
+    escaped = _ORDERS if _has_letters_for(text) else _NOT_ASCII
+    say(escaped.sub(_json_escape, text), flush=flush)
+
+
+def _has_letters_for(text: str) -> bool:
+    """Return whether the encoding of standard output has all letters of a text."""
+    try:
+        text.encode(sys.stdout.encoding or "utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _json_escape(found: re.Match[str]) -> str:
-    return f"\\u{ord(found[0]):04x}"
+    return "\\u" + found[0].encode("utf-16-be").hex("-", 2).replace("-", "\\u")
 
 
 def complain(text: str) -> None:

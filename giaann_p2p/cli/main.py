@@ -11,7 +11,7 @@ from giaann_p2p.cli.lazy import lazy_group
 from giaann_p2p.errors import GiaannError
 from giaann_p2p.exit_codes import EXPLAINED, INTERRUPTED
 from giaann_p2p.machine import ONE_THREAD
-from giaann_p2p.terminal import complain, ctrl_c_told
+from giaann_p2p.terminal import complain, ctrl_c_told, open_streams
 
 _COMMANDS = {
     "sim": "giaann_p2p.cli.sim:sim",
@@ -65,6 +65,7 @@ def main() -> None:
     """Run the command line; print errors as messages, and exit with their codes."""
     for variable, count in ONE_THREAD.items():  # read by torch and numpy, which commands import
         os.environ.setdefault(variable, count)
+    open_streams()
     try:
         with ctrl_c_told():
             app(prog_name="giaann")

@@ -47,7 +47,16 @@ from giaann_p2p.client.plain import token_json, trained_json
 from giaann_p2p.exit_codes import EXPLAINED, FAILED, NOTHING
 from giaann_p2p.solo.directory import existing
 from giaann_p2p.solo.source import check
-from giaann_p2p.terminal import Interrupt, complain, flush, progress_bar, readable, say, say_json
+from giaann_p2p.terminal import (
+    Interrupt,
+    complain,
+    flush,
+    progress_bar,
+    readable,
+    say,
+    say_json,
+    write_utf_8,
+)
 
 if TYPE_CHECKING:
     from giaann_p2p import Answer, Brain, Generation, ModelSpec, Trained
@@ -272,6 +281,7 @@ def export(
     existing(db)
     from giaann_p2p.solo.export import TSV_HEADER, tsv_line
 
+    write_utf_8()
     if header:
         say(TSV_HEADER, flush=False)
     with _reading(db, "cpu") as brain:

@@ -2,9 +2,11 @@
 
 import gzip
 import json
+import os
+import subprocess
 from pathlib import Path
 
-from tests.cli.conftest import WORDS, Run
+from tests.cli.conftest import GIAANN, WORDS, Run
 
 DATA = Path(__file__).parent.parent
 
@@ -38,6 +40,20 @@ def test_text_that_would_break_the_table_is_escaped(giaann: Run, tmp_path: Path)
     rows = [line.split("\t") for line in _tsv(giaann, tmp_path)]
     assert {len(row) for row in rows} == {7}
     assert {"*", r"\*", r"\t", r"\\"} <= {field for row in rows for field in row[:4]}
+
+
+def test_an_export_loses_no_letter_wherever_the_user_lives(giaann: Run, tmp_path: Path) -> None:
+    file = tmp_path / "wasps.txt"
+    file.write_text("The wasps of the Säntis guard the hive of the queen against bees in summer.\n")
+    giaann("solo", "train", file, "--db", tmp_path, *WORDS)
+    done = subprocess.run(
+        [*GIAANN, "solo", "export", "--db", tmp_path],
+        env={**os.environ, "PYTHONIOENCODING": "ascii"},
+        capture_output=True,
+        check=True,
+    )
+    assert done.stdout.decode().splitlines() == _tsv(giaann, tmp_path)
+    assert "säntis" in done.stdout.decode().lower()
 
 
 def test_json_lines_hold_the_exact_strength(giaann: Run, tmp_path: Path, db: Path) -> None:

@@ -1,7 +1,8 @@
 """What commands write does nothing to the terminal, whoever has said some of it."""
 
 import json
-from io import StringIO
+import sys
+from io import BytesIO, StringIO, TextIOWrapper
 
 import pytest
 from rich.console import Console
@@ -12,7 +13,15 @@ from giaann_p2p.client.doctor.finding import problem
 from giaann_p2p.errors import UsageError
 from giaann_p2p.solo.export import tsv_line
 from giaann_p2p.solo.reports import Connection
-from giaann_p2p.terminal import complain, joining, printable, say, say_json
+from giaann_p2p.terminal import (
+    complain,
+    joining,
+    open_streams,
+    printable,
+    say,
+    say_json,
+    write_utf_8,
+)
 
 HOSTILE = "busy \x1b[31m\x07 \x9b2J\r \udcff"
 
@@ -37,6 +46,44 @@ def test_json_keeps_what_it_does_not_write_as_it_is(capsys: pytest.CaptureFixtur
     out = capsys.readouterr().out
     assert out.removesuffix("\n").isprintable()
     assert json.loads(out) == {"text": told}
+
+
+def output_in_ascii(monkeypatch: pytest.MonkeyPatch) -> BytesIO:
+    """Let standard output go to a terminal that has only letters of ASCII."""
+    written = BytesIO()
+    monkeypatch.setattr(sys, "stdout", TextIOWrapper(written, encoding="ascii"))
+    open_streams()
+    return written
+
+
+def test_letters_that_a_terminal_lacks_are_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
+    written = output_in_ascii(monkeypatch)
+    say("wäsps")
+    assert written.getvalue() == b"w?sps\n"
+
+
+def test_json_says_what_a_terminal_lacks(monkeypatch: pytest.MonkeyPatch) -> None:
+    written = output_in_ascii(monkeypatch)
+    say_json({"text": "wäsps \N{HONEYBEE}\x9b"})
+    assert written.getvalue() == b'{"text":"w\\u00e4sps \\ud83d\\udc1d\\u009b"}\n'
+    assert json.loads(written.getvalue()) == {"text": "wäsps \N{HONEYBEE}\x9b"}
+
+
+def test_data_is_in_utf_8_wherever_the_user_lives(monkeypatch: pytest.MonkeyPatch) -> None:
+    written = output_in_ascii(monkeypatch)
+    write_utf_8()
+    say("wäsps")
+    assert written.getvalue() == "wäsps\n".encode()
+
+
+def test_a_closed_stream_is_empty_or_takes_everything(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("stdin", "stdout", "stderr"):
+        monkeypatch.setattr(sys, name, None)
+    open_streams()
+    with sys.stdin, sys.stdout, sys.stderr:
+        say("bees")
+        complain("wasps")
+        assert sys.stdin.read() == ""
 
 
 def test_a_field_of_an_export_orders_nothing() -> None:

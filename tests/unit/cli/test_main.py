@@ -21,6 +21,7 @@ def test_help_waits_for_nothing_that_takes_long_to_load(slow: str) -> None:
     assert slow not in done.stdout.split()
 
 
+_ENTRY = "from giaann_p2p.cli.main import main; main()"
 _WRONG = """
 import sys
 from giaann_p2p.cli.main import main
@@ -105,3 +106,18 @@ def test_ctrl_c_before_a_command_begins_is_no_traceback(monkeypatch: pytest.Monk
     with pytest.raises(SystemExit) as end:
         main.main()
     assert end.value.code == 130
+
+
+def test_a_command_may_have_no_standard_output(tmp_path: Path) -> None:
+    command = f'"{sys.executable}" -c "{_ENTRY}" solo prompt - --db none <&- >&-'
+    done = subprocess.run(
+        ["sh", "-c", command],
+        capture_output=True,
+        text=True,
+        timeout=500,
+        check=False,
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])},
+    )
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert done.stderr.startswith("giaann: the prompt is empty")
