@@ -107,6 +107,19 @@ def test_a_chat_takes_no_number_of_tokens_that_no_answer_can_have(giaann: Run) -
     assert done.stderr.count("/max takes a number of tokens, 1 to 65,536") == 2
 
 
+@pytest.mark.usefixtures("_no_swarm", "at")
+def test_a_chat_answers_what_is_not_text_as_far_as_it_is(giaann: Run) -> None:
+    done = giaann("chat", "--join", LINK, stdin=b"Bees\n\xff\xfe\nBees \xed\xb3\xbf\nBees\n")
+    assert (done.returncode, done.stderr) == (0, "")
+    lines = done.stdout.splitlines()
+    assert lines == [
+        "Bees 1 2 3",
+        "\ufffd\ufffd 1 2 3",
+        "Bees \ufffd\ufffd\ufffd 1 2 3",
+        "Bees 1 2 3",
+    ]
+
+
 class Joined(NoReads):
     """The session of a swarm that was joined, as far as a chat looks at it."""
 
