@@ -3,7 +3,7 @@
 import signal
 import sys
 from collections.abc import Callable
-from contextlib import AsyncExitStack, ExitStack, closing, suppress
+from contextlib import AsyncExitStack, ExitStack, aclosing, closing, suppress
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -143,9 +143,9 @@ def _talk(source: _Source, settings: _Settings) -> None:
 
 async def _answered(ask: "Oracle", line: str, settings: _Settings) -> None:
     manner = manner_of(settings.max_tokens, settings.timing, None, False, False)
-    answer = ask(line, manner)
-    await streamed(answer, as_json=False)
-    done = await answer.all()
+    async with aclosing(ask(line, manner)) as answer:
+        await streamed(answer, as_json=False)
+        done = await answer.all()
     show_more(answer, done, explain=False, stats=settings.stats)
     settings.lies = complain_of(ask.visiting, settings.lies, at_last=False)
     if not done.text:

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import aclosing, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
@@ -126,10 +126,11 @@ class _How(NamedTuple):
 
     async def answered(self, ask: "Oracle", manner: "Manner") -> "Generation":
         """Answer the prompt, print the answer, and return it."""
-        answer, stream, stats = ask(self.text, manner), self.stream, self.stats
-        if stream:
-            await streamed(answer, self.as_json, stats)
-        done = await answer.all()
+        stream, stats = self.stream, self.stats
+        async with aclosing(ask(self.text, manner)) as answer:
+            if stream:
+                await streamed(answer, self.as_json, stats)
+            done = await answer.all()
         if not self.as_json:
             if not stream:
                 say(done.prompt + done.text)

@@ -5,7 +5,8 @@ If a gateway cannot serve a command, or refuses it, the command joins the swarm 
 raised before anything is printed.
 """
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, cast
 from urllib.parse import quote
 
@@ -14,7 +15,7 @@ import typer
 
 from giaann_p2p.errors import GiaannError
 from giaann_p2p.gateway import whereabouts
-from giaann_p2p.gateway.asking import OVERVIEW, Away, asked, events, whole
+from giaann_p2p.gateway.asking import OVERVIEW, Away, Event, asked, events, whole
 from giaann_p2p.gateway.views import PeersNow, ShownColumn
 from giaann_p2p.gateway.whereabouts import Whereabouts
 from giaann_p2p.terminal import complain
@@ -89,7 +90,7 @@ class NoReads:
 
 
 class GatewayAnswer:
-    """A gateway's answer to a prompt: iterate over it for its tokens."""
+    """A gateway's answer to a prompt: iterate over it for its tokens, and close it at the end."""
 
     def __init__(self, where: Whereabouts, prompt: str, manner: "Manner", session: NoReads) -> None:
         self.prompt = prompt
@@ -117,9 +118,16 @@ class GatewayAnswer:
             pass
         return cast("Generation", self)
 
-    async def _told(self, where: Whereabouts, manner: "Manner") -> AsyncIterator[ToldToken]:
-        async with asked(where, "/api/prompt", _body(self.prompt, manner)) as reply:
-            async for name, data in events(reply):
+    async def aclose(self) -> None:
+        """Close the connection to the gateway, which then abandons the answer."""
+        await self._events.aclose()
+
+    async def _told(self, where: Whereabouts, manner: "Manner") -> AsyncGenerator[ToldToken, None]:
+        async with (
+            asked(where, "/api/prompt", _body(self.prompt, manner)) as reply,
+            aclosing(cast("AsyncGenerator[Event, None]", events(reply))) as news,
+        ):
+            async for name, data in news:
                 if name == "begun":
                     self._begin(data)
                 elif name == "token":

@@ -59,6 +59,9 @@ class Answer(ABC):
         stopped = self.stopped or "end"
         return Generation(self.prompt, self.tokens, self.completion, self.unknown, stopped)
 
+    async def aclose(self) -> None:  # noqa: B027  (most answers have nothing to close)
+        """End the answer, even before its last token."""
+
     @property
     @abstractmethod
     def completion(self) -> str:

@@ -1,6 +1,7 @@
 """Commands through a gateway: what it says is printed, and what it refuses is done without it."""
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator
@@ -17,7 +18,7 @@ from giaann_p2p.gateway.failures import Unavailable
 from giaann_p2p.gateway.views import PeersNow
 from giaann_p2p.net.errors import Unreachable
 from giaann_p2p.swarm.wire.link import Link
-from tests.cli.conftest import Run
+from tests.cli.conftest import GIAANN, Run
 from tests.unit.gateway.serving import Served, served
 
 SWARM = bytes(range(32))
@@ -118,6 +119,23 @@ def test_a_chat_answers_what_is_not_text_as_far_as_it_is(giaann: Run) -> None:
         "Bees \ufffd\ufffd\ufffd 1 2 3",
         "Bees 1 2 3",
     ]
+
+
+@pytest.mark.usefixtures("at")
+@pytest.mark.parametrize("arguments", [["chat"], ["prompt", "Bees", "--stream"]], ids=" ".join)
+def test_an_answer_that_nobody_reads_is_closed_in_good_order(arguments: list[str]) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    done = subprocess.run(
+        [*GIAANN, *arguments, "--join", LINK],
+        input=b"Bees\n",
+        stdout=writing,
+        stderr=subprocess.PIPE,
+        timeout=100,
+        check=False,
+    )
+    os.close(writing)
+    assert done.stderr == b""
 
 
 class Joined(NoReads):
