@@ -6,8 +6,10 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from giaann_p2p.errors import UsageError
 from giaann_p2p.swarm.members.commands import Commands
 from giaann_p2p.terminal import complain
+from giaann_p2p.user_home import home
 
 if TYPE_CHECKING:
     from giaann_p2p.client.session import Session
@@ -30,14 +32,20 @@ def commands_of(swarm_id: bytes) -> Commands:
     folder = folder_of(swarm_id)
     if folder is None:
         return Commands()
-    is_usual = str(folder) == os.path.realpath(usual_folder())
-    return Commands("" if is_usual else f" --dir {shlex.quote(str(folder))}")
+    return Commands("" if _is_usual(folder) else f" --dir {shlex.quote(str(folder))}")
+
+
+def _is_usual(folder: Path) -> bool:
+    try:
+        return str(folder) == os.path.realpath(usual_folder())
+    except UsageError:  # no home folder, so no usual one
+        return False
 
 
 def usual_folder() -> Path:
-    """Return the default folder of a swarm on this machine."""
+    """Return the default folder of a swarm on this machine; UsageError if there is no home."""
     state = os.environ.get("XDG_STATE_HOME", "")
-    base = Path(state) if state.startswith("/") else Path.home() / ".local" / "state"
+    base = Path(state) if state.startswith("/") else home("XDG_STATE_HOME") / ".local" / "state"
     return base / "giaann" / "swarm"
 
 

@@ -16,6 +16,7 @@ from giaann_p2p.net.hive.peer_id import peer_of_address
 from giaann_p2p.plain_faults import fault_of
 from giaann_p2p.store.disk.small_file import read_whole, write_whole
 from giaann_p2p.swarm.wire.link import Link
+from giaann_p2p.user_home import home
 
 _SCHEME = "giaann://"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", re.ASCII)
@@ -143,5 +144,5 @@ def _nearest(name: str, links: dict[str, str]) -> str:
 
 
 def _usual_file() -> Path:
-    base = os.environ.get("XDG_CONFIG_HOME") or str(Path.home() / ".config")
+    base = os.environ.get("XDG_CONFIG_HOME") or home("XDG_CONFIG_HOME") / ".config"
     return Path(base) / "giaann" / "links.json"

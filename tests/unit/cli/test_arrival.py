@@ -6,8 +6,10 @@ from typing import cast
 
 import pytest
 
-from giaann_p2p.cli.arrival import arrived, commands_of
+from giaann_p2p.cli.arrival import arrived, commands_of, usual_folder
+from giaann_p2p.client.links import SavedLinks
 from giaann_p2p.client.session import Session
+from giaann_p2p.errors import UsageError
 from giaann_p2p.local import here
 from giaann_p2p.swarm.members.commands import GENERAL
 from giaann_p2p.swarm.members.losses import NONE, Losses
@@ -38,6 +40,24 @@ def test_a_local_swarm_has_commands_of_its_own(
     found, option = commands_of(bytes(32)), option.format(tmp_path)
     assert found.add("storage") == f"giaann swarm add storage{option}"
     assert found.add("compute", 2) == f"giaann swarm add compute 2{option}"
+
+
+def no_home() -> Path:
+    raise RuntimeError("Could not determine home directory.")
+
+
+def test_a_user_without_a_home_is_told_what_to_set(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("XDG_STATE_HOME", "XDG_CONFIG_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(Path, "home", no_home)
+    with pytest.raises(UsageError, match="no home folder: set HOME or XDG_STATE_HOME"):
+        usual_folder()
+    with pytest.raises(UsageError, match="no home folder: set HOME or XDG_CONFIG_HOME"):
+        SavedLinks()
+    monkeypatch.setattr(here, "folder_of", lambda swarm_id: tmp_path)
+    assert commands_of(bytes(32)).add("storage") == f"giaann swarm add storage --dir {tmp_path}"
 
 
 def test_losses_are_warned_of_once(capsys: pytest.CaptureFixture[str]) -> None:
