@@ -1,4 +1,4 @@
-"""The entry point of the command `giaann`: its sub-commands, and the exit codes of errors."""
+"""The command line of `giaann`: its sub-commands, and the exit codes of errors."""
 
 import os
 import sys

@@ -121,3 +121,28 @@ def test_a_command_may_have_no_standard_output(tmp_path: Path) -> None:
     )
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
     assert done.stderr.startswith("giaann: the prompt is empty")
+
+
+_INTERRUPTED_AT = """
+import signal, sys
+class Finder:
+    def find_spec(self, name, path, target=None):
+        if name == "{module}":
+            signal.raise_signal(signal.SIGINT)
+sys.meta_path.insert(0, Finder())
+from giaann_p2p.cli.entry import main
+sys.argv = ["giaann", "--version"]
+main()
+"""
+
+
+@pytest.mark.parametrize("module", ["giaann_p2p.cli.main", "typer", "giaann_p2p.terminal"])
+def test_ctrl_c_while_the_command_line_is_imported_is_no_traceback(module: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", _INTERRUPTED_AT.format(module=module)],
+        capture_output=True,
+        text=True,
+        timeout=500,
+        check=False,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "giaann: interrupted\n")
