@@ -81,6 +81,12 @@ def flush() -> None:
         sys.stdout.flush()
 
 
+def typed(prompt: str) -> str:
+    """Return a line of input, with each byte that is not UTF-8 replaced; EOFError at its end."""
+    with _output():  # the prompt is written there
+        return readable(input(prompt))
+
+
 @contextmanager
 def _output() -> Iterator[None]:
     try:

@@ -18,7 +18,7 @@ from giaann_p2p.cli.verified import Verify, complain_of, settled, share_of
 from giaann_p2p.errors import GiaannError
 from giaann_p2p.gateway.asking import Away
 from giaann_p2p.model.manner import MOST_TOKENS
-from giaann_p2p.terminal import complain, joining, readable, say
+from giaann_p2p.terminal import complain, joining, say, typed
 from giaann_p2p.units import whole_number
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ class _Source:
 def _talk(source: _Source, settings: _Settings) -> None:
     while True:
         try:
-            line = readable(input("> " if sys.stdin.isatty() else "")).strip()
+            line = typed("> " if sys.stdin.isatty() else "").strip()
         except EOFError:
             return
         except KeyboardInterrupt:

@@ -138,6 +138,22 @@ def test_an_answer_that_nobody_reads_is_closed_in_good_order(arguments: list[str
     assert done.stderr == b""
 
 
+@pytest.mark.usefixtures("at")
+def test_a_chat_on_a_full_disk_says_so() -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [*GIAANN, "chat", "--join", LINK],
+            input="Bees\n",
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=100,
+            check=False,
+        )
+    told = "giaann: standard output cannot be written: No space left on device\n"
+    assert (done.returncode, done.stderr) == (1, told)
+
+
 class Joined(NoReads):
     """The session of a swarm that was joined, as far as a chat looks at it."""
 
