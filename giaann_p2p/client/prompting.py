@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 
 from giaann_p2p.client.session import Session
 from giaann_p2p.errors import NobodyComputes, PeerError, PromptError
-from giaann_p2p.model.manner import Manner, require
+from giaann_p2p.model.manner import Manner, require, require_small
 from giaann_p2p.model.said import AnyToken, Generation, Stopped
 from giaann_p2p.net import errors as net
 from giaann_p2p.net.transport import Transport
@@ -22,7 +22,7 @@ from giaann_p2p.swarm.reading.prompt_routing import Failed, Failure, News, Over,
 from giaann_p2p.swarm.wire.actions import Call
 from giaann_p2p.swarm.wire.identity import Peer
 from giaann_p2p.swarm.wire.message import Message
-from giaann_p2p.swarm.wire.messages import BUSY, Refusal, decode, encode
+from giaann_p2p.swarm.wire.messages import BUSY, UNREADABLE, Refusal, decode, encode
 from giaann_p2p.swarm.wire.prompt_messages import Cost
 
 _NUMBER_BYTES = 16
@@ -241,9 +241,10 @@ def ask(visiting: Session, prompt: str, manner: Manner, patience: float = _PATIE
     """Return the answer to a prompt by the compute peers of a session's swarm.
 
     `patience`: seconds without a new token until the prompt fails. UsageError for options that the
-    profile of the swarm's model lacks.
+    profile of the swarm's model lacks, and for a prompt or a beam larger than compute peers accept.
     """
     require(manner, visiting.manifest.spec.profile)
+    require_small(prompt, manner, taker="a compute peer")
     lookout = visiting.lookout
     others = ComputePeers(visiting.around, lookout.time)
     return SwarmAnswer(
@@ -262,11 +263,11 @@ def ask(visiting: Session, prompt: str, manner: Manner, patience: float = _PATIE
 def _refused(refusal: net.Refused) -> Refusal:
     """Convert a refusal by a peer's transport to a `Refusal`, marked as busy if a retry may help.
 
-    Only a prompt that is too long is refused for good, because no peer would accept it. Other
-    refusals are not the prompt's fault: the peer may have just started, be leaving, or have no
-    room.
+    Only a prompt that is too long or cannot be read is refused for good, because no peer would
+    accept it. Other refusals are not the prompt's fault: the peer may have just started, be
+    leaving, or have no room.
     """
-    if refusal.reason is net.Reason.TOO_LONG:
+    if refusal.reason is net.Reason.TOO_LONG or str(refusal).startswith(UNREADABLE):
         return Refusal(str(refusal))
     return Refusal(f"{BUSY}: {refusal}")
 

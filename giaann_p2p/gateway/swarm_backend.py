@@ -23,7 +23,7 @@ from giaann_p2p.gateway.swarm_lessons import SwarmLessons
 from giaann_p2p.gateway.swarm_nouns import SwarmNouns
 from giaann_p2p.gateway.turns import Turns
 from giaann_p2p.gateway.views import Found, Jobs, PeersNow, ShownColumn
-from giaann_p2p.model.manner import Manner, require
+from giaann_p2p.model.manner import Manner, require, require_small
 from giaann_p2p.node.reading.prompt_options import PromptOptions
 from giaann_p2p.swarm.members.causes import cause_of
 from giaann_p2p.swarm.members.commands import Commands
@@ -114,6 +114,7 @@ class SwarmBackend:
         """Continue a prompt for as long as the context lasts; a compute peer that is not asked for
         more tokens forgets the prompt."""
         require(manner, self._manifest.spec.profile)
+        require_small(prompt, manner)  # before it takes a turn, which others wait for
         async with self._turns.turn(_TURN_WITHIN) as waited:
             patience = min(_PATIENCE, _FIRST_WITHIN - waited)
             with self._held.using() as session:

@@ -71,6 +71,8 @@ SOURCE = "source"
 """Prefix of the reason why rows could not be fetched, which may be the fault of their source."""
 NO_SOURCE = "unknown source"
 """Prefix of the reason why rows were not fetched: the refusing peer does not know their source."""
+UNREADABLE = "a message cannot be read"
+"""Prefix of the reason of a refusal because the message breaks a bound or is unknown."""
 MOST_AGAIN = 300
 """Maximum retry delay that a refusal may ask for, in seconds."""
 
@@ -457,7 +459,7 @@ def decode(data: bytes | memoryview) -> Message:
     try:
         message: Message = _DECODER.decode(body)
     except (msgspec.MsgspecError, UnicodeDecodeError, UsageError) as error:
-        raise MessageError(f"a message cannot be read: {error}") from None
+        raise MessageError(f"{UNREADABLE}: {error}") from None
     return message
 
 

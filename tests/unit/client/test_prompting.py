@@ -9,8 +9,8 @@ import pytest
 
 from giaann_p2p.client.prompting import ComputePeers, SwarmAnswer, ask
 from giaann_p2p.client.session import Session
-from giaann_p2p.errors import NobodyComputes, PeerError
-from giaann_p2p.model.manner import Manner
+from giaann_p2p.errors import MessageError, NobodyComputes, PeerError, UsageError
+from giaann_p2p.model.manner import MOST_BEAM, MOST_PROMPT, Beam, Manner
 from giaann_p2p.model.rows import Name
 from giaann_p2p.model.said import Token
 from giaann_p2p.model.tier import Tier
@@ -229,16 +229,44 @@ def test_storage_peers_that_go_meanwhile_are_named_when_the_patience_ends() -> N
 
 @pytest.mark.parametrize(
     "refusal",
-    [Refused(Reason.TOO_LONG, "9 GB are too long"), messages.Refusal("9 GB are too long")],
-    ids=["by the connection", "in an answer"],
+    [
+        Refused(Reason.TOO_LONG, "9 GB are too long"),
+        messages.Refusal("9 GB are too long"),
+        Refused(Reason.FAILED, "a message cannot be read: 9 GB are too long"),
+    ],
+    ids=["by the connection", "in an answer", "by the decoder"],
 )
 def test_a_prompt_that_all_refuse_is_given_up_soon(refusal: PeerError | Message) -> None:
     async def story() -> None:
-        with pytest.raises(Unreachable, match="the last error: 9 GB are too long;"):
+        with pytest.raises(Unreachable, match=r"the last error: .*9 GB are too long;"):
             await answer(Oracles(refusal, 99.0, A, B)).all()
         assert asyncio.get_running_loop().time() < 5
 
     play(story)
+
+
+def test_the_decoder_says_of_a_prompt_that_is_too_long_that_it_cannot_be_read() -> None:
+    question = encode(Ask(bytes(16), "a" * (1 << 17), Manner(), b""))
+    with pytest.raises(MessageError, match=f"^{messages.UNREADABLE}: "):
+        decode(question)
+
+
+@pytest.mark.parametrize(
+    ("prompt", "manner"),
+    [
+        ("a" * (MOST_PROMPT + 1), Manner()),
+        ("Bees", Manner(beam=Beam(width=MOST_BEAM + 1, depth=1))),
+    ],
+    ids=["prompt", "beam"],
+)
+def test_a_prompt_or_beam_that_no_compute_peer_takes_is_refused_at_once(
+    prompt: str, manner: Manner
+) -> None:
+    session = cast(Session, SimpleNamespace(manifest=SimpleNamespace(spec=SPEC)))
+    with pytest.raises(
+        UsageError, match=r"a compute peer takes at most .*: make it (shorter|smal)"
+    ):
+        ask(session, prompt, manner)
 
 
 def test_tokens_that_come_in_one_answer_are_ahead_of_who_reads_them() -> None:

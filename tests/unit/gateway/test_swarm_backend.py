@@ -11,12 +11,12 @@ import pytest
 from giaann_p2p.client.session import Session
 from giaann_p2p.errors import UsageError
 from giaann_p2p.gateway import swarm_backend
-from giaann_p2p.gateway.failures import Unavailable
+from giaann_p2p.gateway.failures import Unavailable, failure_of
 from giaann_p2p.gateway.held_session import HeldSession, Joins
 from giaann_p2p.gateway.swarm_backend import SwarmBackend
 from giaann_p2p.gateway.swarm_nouns import SwarmNouns
 from giaann_p2p.gateway.views import Found, ShownColumn
-from giaann_p2p.model.manner import Manner
+from giaann_p2p.model.manner import MOST_BEAM, MOST_PROMPT, Beam, Manner
 from giaann_p2p.net.clock import run
 from giaann_p2p.sim.lessons import SPEC
 from giaann_p2p.store.layout import Layout
@@ -126,6 +126,27 @@ def test_a_prompt_that_the_end_of_its_session_cuts_off_may_be_sent_again() -> No
         patch.setattr(swarm_backend, "ask", lambda *_: None)
         patch.setattr(SwarmBackend, "_room", lambda _: 1)
         asyncio.run(play())
+
+
+@pytest.mark.parametrize(
+    ("prompt", "manner"),
+    [
+        ("a" * (MOST_PROMPT + 1), Manner()),
+        ("Bees", Manner(beam=Beam(width=MOST_BEAM + 1, depth=1))),
+    ],
+    ids=["prompt", "beam"],
+)
+def test_a_prompt_that_is_too_large_is_refused_without_a_turn(prompt: str, manner: Manner) -> None:
+    async def play() -> None:
+        backend = deaf()  # it has room for none, so a prompt that takes a turn waits for one
+        with pytest.raises(UsageError, match="this gateway takes at most") as found:
+            async with asyncio.timeout(HANGS), backend.answering(prompt, manner):
+                pass
+        assert failure_of(found.value).status == 400
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(SwarmBackend, "_room", lambda _: 0)
+        run(play())
 
 
 def deaf() -> SwarmBackend:
