@@ -8,6 +8,7 @@ imported here.
 
 import fcntl
 import hashlib
+import logging
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -15,8 +16,7 @@ from pathlib import Path
 
 import msgspec
 
-from giaann_p2p.errors import UsageError
-
+_LOG = logging.getLogger("giaann.gateway")
 _MOST_BYTES = 1 << 16
 
 
@@ -63,20 +63,25 @@ def find(file: Path) -> Whereabouts | None:
 
 @contextmanager
 def told(file: Path, where: Whereabouts) -> Iterator[bool]:
-    """Keep a file during the block; yield False if another gateway keeps it already."""
+    """Keep a file during the block; yield False if another gateway keeps it already.
+
+    If the file cannot be written, the gateway runs all the same: commands do not find it then.
+    """
     try:
-        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        handle = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        handle = _locked(file)
     except OSError as error:
-        raise UsageError(f"{file} cannot be written: {error.strerror}") from None
+        _warn(file, error)
+        yield True
+        return
+    if handle is None:
+        yield False
+        return
     try:
         try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            yield False
-            return
-        os.ftruncate(handle, 0)
-        os.pwrite(handle, msgspec.json.encode(where), 0)
+            os.ftruncate(handle, 0)
+            os.pwrite(handle, msgspec.json.encode(where), 0)
+        except OSError as error:
+            _warn(file, error)
         try:
             yield True
         finally:
@@ -84,6 +89,27 @@ def told(file: Path, where: Whereabouts) -> Iterator[bool]:
                 file.unlink()
     finally:
         os.close(handle)
+
+
+def _locked(file: Path) -> int | None:
+    """Return a handle of a file that is now locked by it; None if a gateway keeps the file."""
+    file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    handle = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(handle)
+        return None
+    except OSError:
+        os.close(handle)
+        raise
+    return handle
+
+
+def _warn(file: Path, error: OSError) -> None:
+    _LOG.warning(
+        "%s cannot be written: %s; commands will not find this gateway", file, error.strerror
+    )
 
 
 def _folder() -> Path:
