@@ -10,6 +10,7 @@ import fcntl
 import hashlib
 import logging
 import os
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -18,6 +19,8 @@ import msgspec
 
 _LOG = logging.getLogger("giaann.gateway")
 _MOST_BYTES = 1 << 16
+_LOCKED_WITHIN, _PAUSE = 0.2, 0.01
+"""Seconds for which a lock is tried, and between two tries: a command locks a file for less."""
 
 
 class Whereabouts(msgspec.Struct, frozen=True, kw_only=True):
@@ -86,24 +89,45 @@ def told(file: Path, where: Whereabouts) -> Iterator[bool]:
             yield True
         finally:
             with suppress(OSError):
-                file.unlink()
+                if _is_at(file, handle):
+                    file.unlink()
     finally:
         os.close(handle)
 
 
 def _locked(file: Path) -> int | None:
-    """Return a handle of a file that is now locked by it; None if a gateway keeps the file."""
+    """Return a handle of a file that is now locked by it; None if a gateway keeps the file.
+
+    A lock that is held is tried again for a moment, because it may be that of a command, which
+    looks for a gateway. A gateway that ends removes the file, so the lock may be that of a removed
+    file: then the file is opened anew.
+    """
+    until = time.monotonic() + _LOCKED_WITHIN
     file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    handle = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    while True:
+        flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+        handle = os.open(file, flags, 0o600)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if _is_at(file, handle):
+                return handle
+        except BlockingIOError:
+            if time.monotonic() >= until:
+                os.close(handle)
+                return None
+            time.sleep(_PAUSE)
+        except OSError:
+            os.close(handle)
+            raise
+        os.close(handle)
+
+
+def _is_at(file: Path, handle: int) -> bool:
+    """Return whether a path still leads to an open file."""
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(handle)
-        return None
-    except OSError:
-        os.close(handle)
-        raise
-    return handle
+        return os.path.samestat(file.lstat(), os.fstat(handle))
+    except FileNotFoundError:
+        return False
 
 
 def _warn(file: Path, error: OSError) -> None:

@@ -1,6 +1,7 @@
-"""The file that says where a gateway is, when it cannot be written."""
+"""The file that says where a gateway is, when it cannot be written and when others lock it."""
 
 import errno
+import fcntl
 import os
 from pathlib import Path
 
@@ -36,3 +37,41 @@ def test_a_gateway_starts_though_the_disk_is_full(
         assert f"{file} cannot be written: No space left on device" in caplog.text
         assert whereabouts.find(file) is None
     assert not file.exists()
+
+
+def test_a_command_that_looks_for_a_gateway_is_not_another_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "gateway.json"
+    handle = os.open(file, os.O_RDWR | os.O_CREAT)
+    fcntl.flock(handle, fcntl.LOCK_SH)
+    monkeypatch.setattr("time.sleep", lambda _: fcntl.flock(handle, fcntl.LOCK_UN))
+    with whereabouts.told(file, WHERE) as is_first:
+        assert is_first
+        assert whereabouts.find(file) == WHERE
+    os.close(handle)
+
+
+def test_a_file_that_an_ending_gateway_removes_is_made_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, lock, removed = tmp_path / "gateway.json", fcntl.flock, list[None]()
+
+    def late(handle: int, how: int) -> None:
+        if not removed:
+            removed.append(file.unlink())
+        lock(handle, how)
+
+    monkeypatch.setattr(fcntl, "flock", late)
+    with whereabouts.told(file, WHERE) as is_first:
+        assert is_first
+        assert whereabouts.find(file) == WHERE
+    assert not file.exists()
+
+
+def test_a_gateway_removes_no_file_of_another_one(tmp_path: Path) -> None:
+    file = tmp_path / "gateway.json"
+    with whereabouts.told(file, WHERE):
+        file.unlink()
+        file.write_text("another's")
+    assert file.read_text() == "another's"
