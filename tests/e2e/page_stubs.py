@@ -1,5 +1,7 @@
 """Backends that show the page what a small swarm does not have: a vast column, shards that move."""
 
+from typing import Any
+
 from giaann_p2p.gateway.views import (
     PeersNow,
     ShownColumn,
@@ -54,6 +56,16 @@ class Moving(Stub):
             [("anna", "ready"), ("bert", "ready")],
         ]
         return PeersNow(peers=[_peer("anna", 2, 0), _peer("bert", 2, 2)], shards=shards)
+
+
+class Resharded(Moving):
+    """The same swarm, of which more replicas may be wanted later: its status tells how many."""
+
+    wanted = 1
+
+    async def status(self) -> dict[str, Any]:
+        """Return the state, with the number of replicas."""
+        return {**await super().status(), "replicas": self.wanted}
 
 
 def _peer(name: str, ready: int, syncing: int) -> ShownPeer:

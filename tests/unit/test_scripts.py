@@ -34,7 +34,7 @@ def ran(venv: Path, *arguments: str) -> list[str]:
 def test_all_of_the_tests_end_with_the_page_in_a_browser(tmp_path: Path) -> None:
     everything, page = ran(tmp_path, "--all")
     assert everything.startswith("-m pytest -n ")
-    assert page == "-m pytest -m e2e tests/e2e/test_page.py"
+    assert page == "-m pytest -m e2e tests/e2e/test_page.py tests/e2e/test_page_live.py"
 
 
 @pytest.mark.parametrize("option", ["--all", "--rest", "--coverage"])

@@ -13,6 +13,7 @@ export function SwarmView() {
   const { info, line, status, peers, rates } = useFeed();
   const [marked, onMark] = useState(null);
   const brain = info?.kind === "brain";
+  const replicas = status?.replicas ?? info?.replicas; // `info` is as old as the connection
   return html`<div class="view swarm ${line === "reconnecting" ? "stale" : ""}">
     ${line === "reconnecting" &&
     html`<p class="banner" role="alert">
@@ -33,7 +34,7 @@ export function SwarmView() {
               marked=${marked}
               onMark=${onMark}
             />
-            <${ShardMap} shards=${peers.shards} replicas=${info.replicas} marked=${marked} />
+            <${ShardMap} shards=${peers.shards} replicas=${replicas} marked=${marked} />
           </div>
           <div class="rates">
             <${Rate} name="reads" title="Reads a second" note="all storage peers" rates=${rates} />
@@ -41,8 +42,8 @@ export function SwarmView() {
             <${Tokens} rates=${rates} />
           </div>
           <div class="copies">
-            <${Repair} shards=${peers.shards} replicas=${info.replicas} peers=${peers.peers} />
-            <${Moves} shards=${peers.shards} replicas=${info.replicas} peers=${peers.peers} />
+            <${Repair} shards=${peers.shards} replicas=${replicas} peers=${peers.peers} />
+            <${Moves} shards=${peers.shards} replicas=${replicas} peers=${peers.peers} />
           </div>
         `}
   </div>`;
