@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from giaann_p2p.gateway.backend import Learned, Teaching
 from giaann_p2p.gateway.views import (
     PeersNow,
     ShownColumn,
@@ -66,6 +67,20 @@ class Resharded(Moving):
     async def status(self) -> dict[str, Any]:
         """Return the state, with the number of replicas."""
         return {**await super().status(), "replicas": self.wanted}
+
+
+class Pupil(Stub):
+    """A backend that keeps what it is taught, and reports what it is told to."""
+
+    def __init__(self, profile: str = "words", *, training: bool = False) -> None:
+        super().__init__(profile, training=training)
+        self.taught: list[tuple[str, str]] = []
+        self.report: dict[str, Any] = {"sentences": 1, "sequences": 1}
+
+    async def train(self, name: str, text: str) -> Teaching:
+        """Learn a text at once."""
+        self.taught.append((name, text))
+        yield Learned(report=self.report)
 
 
 def _peer(name: str, ready: int, syncing: int) -> ShownPeer:

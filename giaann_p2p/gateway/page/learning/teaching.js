@@ -1,5 +1,5 @@
 // The texts that this page teaches, one after the other: they go on while another view is shown.
-import { post } from "../shared/api.js";
+import { postText } from "../shared/api.js";
 import { createStore, useStore } from "../shared/store.js";
 
 const store = createStore({ lessons: [] }); // the newest first
@@ -29,8 +29,9 @@ async function learn({ id, name, text }) {
       lessons: store.get().lessons.map((one) => (one.id === id ? { ...one, ...changes } : one)),
     });
   set({ state: "learning", text: "" }); // it need not be kept
+  const path = `/api/train?${new URLSearchParams({ name })}`;
   try {
-    for await (const event of post("/api/train", { name, text })) {
+    for await (const event of postText(path, text)) {
       if (event.name === "progress") set(event.data);
       else set({ state: "learned", share: 1, report: event.data });
     }

@@ -35,13 +35,16 @@ export async function getJson(path, signal) {
 }
 
 /** Sends JSON, and yields the events of the answer; an event `error` is thrown. */
-export async function* post(path, body, signal) {
-  const response = await answered(path, {
-    method: "POST",
-    headers: { "content-type": "application/json" },
-    body: JSON.stringify(body),
-    signal,
-  });
+export const post = (path, body, signal) =>
+  streamed(path, "application/json", JSON.stringify(body), signal);
+
+/** Sends a text as it is, which JSON would make longer, and yields the events of the answer. */
+export const postText = (path, text, signal) =>
+  streamed(path, "text/plain; charset=utf-8", text, signal);
+
+async function* streamed(path, type, body, signal) {
+  const options = { method: "POST", headers: { "content-type": type }, body, signal };
+  const response = await answered(path, options);
   let ended = false;
   try {
     for await (const event of eventsOf(response)) {
