@@ -27,6 +27,8 @@ class Lessons:
         self._brain, self._parsing = brain, parsing
         self._lesson: asyncio.Future[Trained] | None = None
         self._stop = threading.Event()
+        """Makes the newest lesson stop at its next chunk; each lesson has an event of its own,
+        because the stream of an earlier one may be closed while the next is under way."""
         self._thread = DaemonPool(1, "giaann-lesson")
 
     async def learn(self, name: str, text: str) -> Teaching:
@@ -34,16 +36,17 @@ class Lessons:
         if self._lesson is not None and not self._lesson.done():
             raise Busy("another text is being learned; send this one again later")
         far = [Progress(name=name, done=0, of=None, share=0.0, rate=0.0)]
-        self._stop.clear()
-        loop = asyncio.get_running_loop()
-        lesson = self._lesson = loop.run_in_executor(self._thread, self._learned, name, text, far)
+        stop = self._stop = threading.Event()
+        lesson = self._lesson = asyncio.get_running_loop().run_in_executor(
+            self._thread, self._learned, name, text, far, stop
+        )
         try:
             while not lesson.done():
                 yield far[0]
                 await asyncio.wait([lesson], timeout=_EVERY)
             yield Learned(report=trained_json(lesson.result()))
         finally:
-            self._stop.set()
+            stop.set()
 
     async def end(self, within: float) -> bool:
         """End the lesson, if there is one; return whether that took no longer than `within`.
@@ -53,7 +56,7 @@ class Lessons:
         self._stop.set()
         return await asyncio.to_thread(self._thread.end, within)
 
-    def _learned(self, name: str, text: str, far: list[Progress]) -> Trained:
+    def _learned(self, name: str, text: str, far: list[Progress], stop: threading.Event) -> Trained:
         def note(report: Trained, share: float) -> None:
             seconds = max(time.monotonic() - began, 0.001)
             done = report.chunks_known + report.chunks
@@ -67,7 +70,5 @@ class Lessons:
         if not any(map(str.isspace, text)):
             text += "\n"  # a word alone would be looked up as a file's name
         with self._parsing:
-            (report,) = self._brain.train(
-                text, name=name, progress=note, should_stop=self._stop.is_set
-            )
+            (report,) = self._brain.train(text, name=name, progress=note, should_stop=stop.is_set)
         return report

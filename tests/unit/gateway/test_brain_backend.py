@@ -205,6 +205,24 @@ def test_a_text_is_learned_once_and_prompts_go_on_meanwhile() -> None:
         asyncio.run(play(brain))
 
 
+def test_a_lesson_goes_on_when_the_stream_of_an_earlier_one_is_closed() -> None:
+    async def play(brain: Brain) -> None:
+        async with backend_of(brain) as backend:
+            earlier = backend.train("bees.txt", TEXT)
+            async for one in earlier:
+                if isinstance(one, Learned):
+                    break  # it is on its way to the client, and the stream is still open
+            with backend._parsing:  # so that the next lesson has not begun
+                later = backend.train("garden.txt", MORE)
+                await anext(later)
+                await earlier.aclose()
+            report = (await _rest(later)).report
+            assert (report["interrupted"], report["chunks"]) == (False, 1)
+
+    with Brain(ModelSpec()) as brain:
+        asyncio.run(play(brain))
+
+
 async def _rest(teaching: object) -> Learned:
     last = [one async for one in teaching][-1]  # type: ignore[attr-defined]
     assert isinstance(last, Learned)
