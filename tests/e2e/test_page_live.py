@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, expect
@@ -47,4 +48,27 @@ def test_a_text_of_any_letters_may_be_as_long_as_the_gateway_takes(
         page.get_by_role("button", name="Teach", exact=True).click()
         expect(page.locator(".lessons li.learned")).to_have_count(2)
         assert at.backend.taught == [(file.name, letters), ("🐝" * 30, name)]
+        assert found.errors == []
+
+
+@pytest.mark.parametrize(
+    ("report", "told"),
+    [
+        ({"interrupted": True}, "not finished: learned 3 of 4 sentences"),
+        (
+            {"complete": False, "known": True, "given_up": {"1": {}}},  # other chunks are known
+            "not finished: learned 3 of 4 sentences; gave up 1 chunk",
+        ),
+    ],
+    ids=["interrupted", "given up"],
+)
+def test_a_lesson_that_ends_before_its_text_is_not_finished(
+    browser: Browser, report: dict[str, Any], told: str
+) -> None:
+    with served(lambda: Pupil(training=True)) as at, tab(browser) as found:
+        at.backend.report = {"sentences": 4, "sequences": 3, **report}
+        found.page.goto(f"{at.url}/#/learning")
+        found.page.fill("#lesson", "Bees make honey.")
+        found.page.get_by_role("button", name="Teach", exact=True).click()
+        expect(found.page.locator(".lessons li.unfinished > :last-child")).to_have_text(told)
         assert found.errors == []

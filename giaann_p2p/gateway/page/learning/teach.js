@@ -120,7 +120,7 @@ function Lessons() {
         <${Meter}
           share=${one.share}
           label=${`${one.name}: learned`}
-          tone=${{ learned: "good", failed: "bad" }[one.state] ?? ""}
+          tone=${{ learned: "good", unfinished: "fair", failed: "bad" }[one.state] ?? ""}
         />
         <span class=${one.state === "failed" ? "error" : "muted"}>${progressOf(one)}</span>
       </li>`,
@@ -131,7 +131,8 @@ function Lessons() {
 function progressOf({ state, done, of, rate: speed, waiting, report, error }) {
   if (state === "failed") return error;
   if (state === "waiting") return "waits for its turn";
-  if (state === "learned") return reported(report);
+  if (state === "learned") return report.known ? "was known already" : reported(report);
+  if (state === "unfinished") return `not finished: ${reported(report)}`;
   if (waiting) return waiting;
   if (!done) return "reading …";
   const far = of ? `${count(done)} of ${many(of, "chunk")}` : many(done, "chunk");
@@ -139,7 +140,6 @@ function progressOf({ state, done, of, rate: speed, waiting, report, error }) {
 }
 
 function reported(report) {
-  if (report.known) return "was known already";
   const skipped = Object.entries(report.skips ?? {}).map(([why, { count: n }]) => `${count(n)} ${why}`);
   const unit = report.unit ?? "sentences";
   const learned = `learned ${count(report.sequences ?? report.sentences)} of ${count(report.sentences)} ${unit}`;

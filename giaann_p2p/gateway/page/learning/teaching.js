@@ -33,9 +33,15 @@ async function learn({ id, name, text }) {
   try {
     for await (const event of postText(path, text)) {
       if (event.name === "progress") set(event.data);
-      else set({ state: "learned", share: 1, report: event.data });
+      else set(ended(event.data));
     }
   } catch (error) {
     set({ state: "failed", error: error.message });
   }
+}
+
+/** How a lesson has ended: with a part of its text if it was interrupted, or gave up some of it. */
+function ended(report) {
+  const partly = report.interrupted || report.complete === false;
+  return partly ? { state: "unfinished", report } : { state: "learned", share: 1, report };
 }
