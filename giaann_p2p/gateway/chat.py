@@ -14,9 +14,10 @@ from msgspec import UNSET, UnsetType
 from starlette.requests import Request
 from starlette.responses import Response
 
+from giaann_p2p.errors import PromptError
 from giaann_p2p.gateway.completions import logarithm, logprob, usage_of
 from giaann_p2p.gateway.context import Context
-from giaann_p2p.gateway.failures import BadField
+from giaann_p2p.gateway.failures import BadField, BadMessage
 from giaann_p2p.gateway.merging import gathered, merged
 from giaann_p2p.gateway.openai_replies import (
     Chat,
@@ -57,7 +58,14 @@ class Talk(NamedTuple):
 
 async def chat(context: Context, request: Request) -> Response:
     """Answer a chat request."""
-    talk = _talk(context, decoded(await request.body(), ChatRequest))
+    wanted = decoded(await request.body(), ChatRequest)
+    try:
+        return await _answered(context, _talk(context, wanted))
+    except PromptError as error:
+        raise BadMessage(str(error)) from None
+
+
+async def _answered(context: Context, talk: Talk) -> Response:
     headers = {IGNORED: talk.wanted.ignored} if talk.wanted.ignored else {}
     if talk.wanted.stream:
         return await stream_of(_streamed(context, talk), headers)
@@ -78,8 +86,11 @@ def _talk(context: Context, wanted: ChatRequest) -> Talk:
     facts, limits = context.facts, context.limits
     check_model(wanted.model, facts.model)
     require_probabilities(facts.profile, "logprobs", bool(wanted.logprobs))
-    tokens = wanted.max_completion_tokens or wanted.max_tokens
-    each = manners(wanted, facts.profile, tokens, limits.tokens)
+    require_probabilities(facts.profile, "top_logprobs", bool(wanted.top_logprobs))
+    if wanted.top_logprobs and not wanted.logprobs:
+        raise BadField("top_logprobs: set logprobs to true, or leave it out", "top_logprobs")
+    field, tokens = wanted.tokens
+    each = manners(wanted, facts.profile, tokens, limits.tokens, field)
     if len(each) > limits.choices:
         raise BadField(f"n: at most {limits.choices}; it is {len(each)}", "n")
     context.prompts.admit(len(each))

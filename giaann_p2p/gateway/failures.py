@@ -45,6 +45,10 @@ class BadField(UsageError):  # noqa: N818  (what it is, not what went wrong)
         """The name of the field; None if it is the whole body."""
 
 
+class BadMessage(PromptError):  # noqa: N818  (what it is, not what went wrong)
+    """The message of a chat that is to be continued is at fault, as a prompt."""
+
+
 class Failure(NamedTuple):
     """A failed request, as its client sees it."""
 
@@ -77,6 +81,8 @@ def failure_of(error: BaseException) -> Failure:
             return Failure(400, text, "invalid_value", field=error.field)
         case NotKnown():
             return Failure(404, text, error.code)
+        case BadMessage():
+            return Failure(400, text, "prompt_refused", field="messages")
         case PromptError():
             return Failure(400, text, "prompt_refused", field="prompt")
         case UsageError():

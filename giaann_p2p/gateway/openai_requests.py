@@ -132,6 +132,13 @@ class ChatRequest(_Options, kw_only=True):
         return self.top_logprobs or 0
 
     @property
+    def tokens(self) -> tuple[str, int | None]:
+        """The field that bounds the tokens of an answer, and its value."""
+        if self.max_completion_tokens is None:
+            return "max_tokens", self.max_tokens
+        return "max_completion_tokens", self.max_completion_tokens
+
+    @property
     def prompt(self) -> str:
         """The last message of the user, which is continued."""
         texts = [one.text for one in self.messages if one.role == "user"]
@@ -168,11 +175,16 @@ def check_model(name: str, model: str) -> None:
         raise NoModel(f"the model {name!r} does not exist; this gateway has {model!r}")
 
 
-def manners(options: _Options, profile: str, tokens: int | None, most: int) -> list[Manner]:
-    """Return the settings of each answer to a prompt; BadField if one cannot be obeyed."""
+def manners(
+    options: _Options, profile: str, tokens: int | None, most: int, field: str = "max_tokens"
+) -> list[Manner]:
+    """Return the settings of each answer to a prompt; BadField if one cannot be obeyed.
+
+    `field`: the name of the field that gives `tokens`.
+    """
     tokens = min(USUAL_TOKENS, most) if tokens is None else tokens
     if tokens > most:
-        raise BadField(f"max_tokens: at most {most:,} here; it is {tokens:,}", "max_tokens")
+        raise BadField(f"{field}: at most {most:,} here; it is {tokens:,}", field)
     if not traits_of(profile).draws:
         _refuse_drawing(options)
         return [Manner(max_tokens=tokens)] * options.count

@@ -239,6 +239,42 @@ def test_a_wrong_field_is_named(words: Served, given: dict[str, object], field: 
     assert words.backend.now == 0
 
 
+@pytest.mark.parametrize(
+    ("given", "field"),
+    [
+        ({"max_tokens": 1 << 20}, "max_tokens"),
+        ({"max_completion_tokens": 99_999}, "max_completion_tokens"),
+        ({"max_completion_tokens": 99_999, "max_tokens": 5}, "max_completion_tokens"),
+        ({"top_logprobs": 2}, "top_logprobs"),
+        ({"top_logprobs": 2, "logprobs": False}, "top_logprobs"),
+        ({"messages": [{"role": "user", "content": " "}]}, "messages"),
+        ({"messages": [{"role": "user", "content": "nothing"}]}, "messages"),
+        ({"messages": [{"role": "system", "content": "Be kind."}]}, "messages"),
+    ],
+)
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_wrong_field_of_a_chat_is_named(
+    subwords: Served, given: dict[str, object], field: str, stream: bool
+) -> None:
+    usual = {"model": "bees", "messages": [{"role": "user", "content": "Bees"}], "stream": stream}
+    with client_of(subwords) as client, pytest.raises(openai.BadRequestError) as error:
+        client.chat.completions.create(**(usual | given))  # type: ignore[call-overload]
+    assert error.value.param == field
+    if field != "messages":
+        assert f"{field}: " in str(error.value)
+    assert subwords.backend.now == 0
+
+
+def test_candidates_of_a_model_that_has_none_are_refused_by_name(words: Served) -> None:
+    with (
+        client_of(words) as client,
+        pytest.raises(openai.BadRequestError, match="a model of words"),
+    ):
+        client.chat.completions.create(
+            model="bees", messages=[{"role": "user", "content": "Bees"}], top_logprobs=2
+        )
+
+
 def test_unknown_fields_are_ignored_and_greedy_ones_taken(words: Served) -> None:
     with client_of(words) as client:
         found = client.completions.create(
