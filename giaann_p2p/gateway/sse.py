@@ -39,12 +39,16 @@ class EventStream(Response):
         self._events = events
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send the events, and end them when the client has left."""
+        """Send the events, and end them when the client has left; to HEAD, send only the headers.
+
+        Events may never end, and a client of HEAD waits for no body.
+        """
         start = {"type": "http.response.start", "status": 200, "headers": self.raw_headers}
         try:
             await send(start)
-            async for one in self._events:
-                await send({"type": "http.response.body", "body": one, "more_body": True})
+            if scope["method"] != "HEAD":
+                async for one in self._events:
+                    await send({"type": "http.response.body", "body": one, "more_body": True})
         finally:
             await self._events.aclose()
         await send({"type": "http.response.body", "body": b"", "more_body": False})

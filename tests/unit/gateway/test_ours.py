@@ -256,3 +256,14 @@ def test_the_page_is_served_once(at: Served) -> None:
     assert tag is not None
     again, data = asked(at.port, "GET", "/", If_None_Match=tag[1].decode())
     assert (again, data.partition(b"\r\n\r\n")[2]) == (304, b"")
+
+
+def test_the_head_of_the_events_is_answered_at_once_and_nobody_listens() -> None:
+    with served() as found, line_to(found.port) as line:
+        line.sendall(head("HEAD", "/api/events", found.port, Connection="keep-alive"))
+        told = until(line, b"\r\n\r\n")
+        assert told.startswith(b"HTTP/1.1 200")
+        assert b"text/event-stream" in told
+        line.sendall(head("GET", "/healthz", found.port))  # the connection serves what comes next
+        assert rest_of(line).endswith(b"\r\n\r\nok\n")
+        assert found.gateway.feed.looking is None
