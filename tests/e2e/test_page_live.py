@@ -1,16 +1,17 @@
 """The page follows what the gateway tells it while it is open."""
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import Browser, Route, expect
 
 from giaann_p2p.gateway.limits import Limits
 from tests.e2e.browser import WITHIN, chromium, tab
 from tests.e2e.page_stubs import Pupil, Resharded
-from tests.unit.gateway.serving import served
+from tests.unit.gateway.serving import Served, served
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 expect.set_options(timeout=WITHIN)
@@ -72,3 +73,46 @@ def test_a_lesson_that_ends_before_its_text_is_not_finished(
         found.page.get_by_role("button", name="Teach", exact=True).click()
         expect(found.page.locator(".lessons li.unfinished > :last-child")).to_have_text(told)
         assert found.errors == []
+
+
+LINES = """() => {
+    globalThis.lines = [];
+    const line = document.querySelector(".line");
+    new MutationObserver(() => globalThis.lines.push(line.textContent))
+        .observe(line, { subtree: true, childList: true, characterData: true });
+}"""
+"""Notes in the page each change of what it says of its connection."""
+DRAWN = "() => new Promise((go) => requestAnimationFrame(() => requestAnimationFrame(go)))"
+
+
+def test_a_late_failure_of_an_earlier_connection_leaves_the_present_one(browser: Browser) -> None:
+    with served() as at, tab(browser) as found:
+        page, held = found.page, list[Route]()
+
+        def first_is_held(route: Route) -> None:
+            if held:
+                route.continue_()
+            else:
+                held.append(route)
+
+        page.route("**/api/info", first_is_held)
+        with page.expect_request("**/api/info"):
+            page.goto(at.url)
+        with page.expect_response("**/api/info"):
+            disconnect(at)
+        expect(page.locator(".line")).to_have_text("live")
+        page.evaluate(LINES)
+        with page.expect_event("requestfailed"):
+            held[0].abort()
+        page.evaluate(DRAWN)
+        assert page.evaluate("globalThis.lines") == []
+        assert found.errors == []
+
+
+def disconnect(at: Served) -> None:
+    """End the streams of all listeners, as a proxy does that has had enough."""
+    at.loop.call_soon_threadsafe(at.gateway.context.draining.set)
+    at.run(at.gateway.feed.end())
+    while at.gateway.guard.listeners:
+        time.sleep(0.01)
+    at.loop.call_soon_threadsafe(at.gateway.context.draining.clear)

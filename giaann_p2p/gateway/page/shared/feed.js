@@ -38,11 +38,15 @@ export function listen() {
 
 function connect() {
   hangUp();
-  source = new EventSource("/api/events");
+  const mine = new EventSource("/api/events");
+  source = mine;
   source.onopen = () => {
     pause = FIRST_PAUSE;
     store.set({ line: "live" });
-    getJson("/api/info").then((info) => store.set({ info }), lost);
+    getJson("/api/info").then(
+      (info) => store.set({ info }),
+      () => mine === source && lost(), // a later connection may live
+    );
     heard();
   };
   source.onerror = lost;
