@@ -69,7 +69,8 @@ async def _answered(context: Context, talk: Talk) -> Response:
     headers = {IGNORED: talk.wanted.ignored} if talk.wanted.ignored else {}
     if talk.wanted.stream:
         return await stream_of(_streamed(context, talk), headers)
-    found = await gathered(_whole(context, talk, manner) for manner in talk.manners)
+    with context.prompts.admitted(len(talk.manners)):
+        found = await gathered(_whole(context, talk, manner) for manner in talk.manners)
     choices = [_choice(talk, number, pieces) for number, pieces in enumerate(found)]
     said = sum(len(piece.tokens) for pieces in found for piece in pieces)
     reply = Chat(
@@ -93,7 +94,6 @@ def _talk(context: Context, wanted: ChatRequest) -> Talk:
     each = manners(wanted, facts.profile, tokens, limits.tokens, field)
     if len(each) > limits.choices:
         raise BadField(f"n: at most {limits.choices}; it is {len(each)}", "n")
-    context.prompts.admit(len(each))
     return Talk(wanted, each, f"chatcmpl-{secrets.token_hex(12)}", int(time.time()))
 
 
@@ -112,10 +112,11 @@ async def _streamed(context: Context, talk: Talk) -> Events:
         return lead + unnamed(_part(context, talk, _delta(talk, number, delta, piece), usage))
 
     pieces = [context.prompts.pieces(prompt, one, stops) for one in talk.manners]
-    async with aclosing(merged(pieces)) as parts:
-        async for number, part in parts:
-            said += sum(len(piece.tokens) for piece in part)
-            yield b"".join(chunks(number, piece) for piece in part)
+    with context.prompts.admitted(len(pieces)):
+        async with aclosing(merged(pieces)) as parts:
+            async for number, part in parts:
+                said += sum(len(piece.tokens) for piece in part)
+                yield b"".join(chunks(number, piece) for piece in part)
     if talk.wanted.with_usage:
         yield unnamed(_part(context, talk, None, usage_of(context, [prompt], said)))
     yield DONE

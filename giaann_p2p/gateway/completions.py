@@ -55,7 +55,8 @@ async def complete(context: Context, request: Request) -> Response:
     work = work_of(context, decoded(await request.body(), CompletionRequest))
     if work.wanted.stream:
         return await stream_of(streamed(context, work))
-    found = await gathered(_whole(context, work, task) for task in work.tasks)
+    with context.prompts.admitted(len(work.tasks)):
+        found = await gathered(_whole(context, work, task) for task in work.tasks)
     choices = [_choice(work, number, pieces) for number, pieces in enumerate(found)]
     said = sum(len(piece.tokens) for pieces in found for piece in pieces)
     return as_json(_reply(context, work, choices, usage_of(context, work.wanted.prompts, said)))
@@ -70,7 +71,6 @@ def work_of(context: Context, wanted: CompletionRequest) -> Work:
     tasks = [Task(prompt, manner) for prompt in wanted.prompts for manner in each]
     if len(tasks) > limits.choices:
         raise BadField(f"n: {len(tasks)} answers at once; at most {limits.choices}", "n")
-    context.prompts.admit(len(tasks))
     return Work(wanted, tasks, f"cmpl-{secrets.token_hex(12)}", int(time.time()))
 
 
@@ -93,10 +93,11 @@ async def streamed(context: Context, work: Work) -> Events:
         return unnamed(_reply(context, work, [choice], usage))
 
     pieces = [context.prompts.pieces(*task, stops) for task in work.tasks]
-    async with aclosing(merged(pieces)) as parts:
-        async for number, part in parts:
-            said += sum(len(piece.tokens) for piece in part)
-            yield b"".join(chunk(number, piece) for piece in part)
+    with context.prompts.admitted(len(pieces)):
+        async with aclosing(merged(pieces)) as parts:
+            async for number, part in parts:
+                said += sum(len(piece.tokens) for piece in part)
+                yield b"".join(chunk(number, piece) for piece in part)
     if work.wanted.with_usage:
         yield unnamed(_reply(context, work, [], usage_of(context, work.wanted.prompts, said)))
     yield DONE

@@ -75,22 +75,23 @@ async def prompt(context: Context, request: Request) -> Response:
 async def _answered(context: Context, text: str, manner: Manner) -> Events:
     """Yield the events of an answer; the first comes with the first token."""
     told, last = 0, b""  # how many tokens were sent, and what is sent with the end
-    async with (
-        context.prompts.answering(text, manner) as answer,
-        aclosing(context.prompts.tokens(answer)) as tokens,
-    ):
-        async for came in tokens:
-            found = b"" if told else event("begun", _begun(answer, context.backend.lost))
-            found += b"".join(map(_said, came, answer.costs[told:]))
-            told += len(came)
-            if answer.stopped:  # the end comes with these
-                last = found
-                break
-            yield found
-        if not told:
-            last = event("begun", _begun(answer, context.backend.lost))
-        whole = answer.completion + "".join(token.text for token in answer.tokens)
-        yield last + event("done", {"stopped": answer.stopped or "end", "text": whole})
+    with context.prompts.admitted(1):
+        async with (
+            context.prompts.answering(text, manner) as answer,
+            aclosing(context.prompts.tokens(answer)) as tokens,
+        ):
+            async for came in tokens:
+                found = b"" if told else event("begun", _begun(answer, context.backend.lost))
+                found += b"".join(map(_said, came, answer.costs[told:]))
+                told += len(came)
+                if answer.stopped:  # the end comes with these
+                    last = found
+                    break
+                yield found
+            if not told:
+                last = event("begun", _begun(answer, context.backend.lost))
+            whole = answer.completion + "".join(token.text for token in answer.tokens)
+            yield last + event("done", {"stopped": answer.stopped or "end", "text": whole})
 
 
 def _begun(answer: Answer, lost: str) -> dict[str, Any]:

@@ -1,8 +1,8 @@
 """The prompts that a gateway answers: how many at once, and how long each may take for a token."""
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import aclosing, asynccontextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from contextlib import aclosing, asynccontextmanager, contextmanager
 from typing import NamedTuple
 
 from giaann_p2p.client.prompting import Answer
@@ -30,21 +30,27 @@ class Prompts:
 
     def __init__(self, backend: Backend, limits: Limits, metrics: Metrics) -> None:
         self._backend, self._limits, self._metrics = backend, limits, metrics
+        self._admitted = 0
+        """Answers that requests may have at once; at most `limits.prompts`."""
 
-    @property
-    def now(self) -> int:
-        """The number of prompts that are being answered."""
-        return self._metrics.prompts_now
+    @contextmanager
+    def admitted(self, count: int) -> Iterator[None]:
+        """Keep room for the answers of a request during the block; Busy if there is too little.
 
-    def admit(self, count: int) -> None:
-        """Raise Busy if there is no room for `count` more prompts."""
-        if self.now + count > self._limits.prompts:
+        The room is kept from before the first answer begins, because requests that begin together
+        would each find it free.
+        """
+        if self._admitted + count > self._limits.prompts:
             raise Busy(f"{self._limits.prompts} prompts are being answered at once; ask again soon")
+        self._admitted += count
+        try:
+            yield
+        finally:
+            self._admitted -= count
 
     @asynccontextmanager
     async def answering(self, prompt: str, manner: Manner) -> AsyncIterator[Answer]:
-        """Continue a prompt for as long as the context lasts."""
-        self.admit(1)
+        """Continue a prompt, which is `admitted`, for as long as the context lasts."""
         with self._metrics.prompt():
             async with self._backend.answering(prompt, manner) as answer:
                 yield answer
