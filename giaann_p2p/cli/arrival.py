@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from giaann_p2p.errors import UsageError
 from giaann_p2p.swarm.members.commands import Commands
 from giaann_p2p.terminal import complain
-from giaann_p2p.user_home import home
+from giaann_p2p.user_folder import user_folder
 
 if TYPE_CHECKING:
     from giaann_p2p.client.session import Session
@@ -44,9 +44,7 @@ def _is_usual(folder: Path) -> bool:
 
 def usual_folder() -> Path:
     """Return the default folder of a swarm on this machine; UsageError if there is no home."""
-    state = os.environ.get("XDG_STATE_HOME", "")
-    base = Path(state) if state.startswith("/") else home("XDG_STATE_HOME") / ".local" / "state"
-    return base / "giaann" / "swarm"
+    return user_folder("XDG_STATE_HOME") / "swarm"
 
 
 class LossWarning:

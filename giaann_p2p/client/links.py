@@ -4,7 +4,6 @@ Links without a usable address are rejected here, before a command loads anythin
 peer. Saved links are in the file `giaann/links.json` in the user's configuration folder.
 """
 
-import os
 import re
 from difflib import get_close_matches
 from pathlib import Path
@@ -16,7 +15,7 @@ from giaann_p2p.net.hive.peer_id import peer_of_address
 from giaann_p2p.plain_faults import fault_of
 from giaann_p2p.store.disk.small_file import read_whole, write_whole
 from giaann_p2p.swarm.wire.link import Link
-from giaann_p2p.user_home import home
+from giaann_p2p.user_folder import user_folder
 
 _SCHEME = "giaann://"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", re.ASCII)
@@ -144,5 +143,4 @@ def _nearest(name: str, links: dict[str, str]) -> str:
 
 
 def _usual_file() -> Path:
-    base = os.environ.get("XDG_CONFIG_HOME") or home("XDG_CONFIG_HOME") / ".config"
-    return Path(base) / "giaann" / "links.json"
+    return user_folder("XDG_CONFIG_HOME") / "links.json"

@@ -17,6 +17,8 @@ from pathlib import Path
 
 import msgspec
 
+from giaann_p2p.user_folder import user_folder
+
 _LOG = logging.getLogger("giaann.gateway")
 _MOST_BYTES = 1 << 16
 _LOCKED_WITHIN, _PAUSE = 0.2, 0.01
@@ -138,6 +140,4 @@ def _warn(file: Path, error: OSError) -> None:
 
 def _folder() -> Path:
     """Return the folder of these files, which is the same for all of this user's processes."""
-    state = os.environ.get("XDG_STATE_HOME", "")
-    base = Path(state) if state.startswith("/") else Path.home() / ".local" / "state"
-    return base / "giaann" / "gateways"
+    return user_folder("XDG_STATE_HOME") / "gateways"

@@ -7,7 +7,6 @@ edition     the newest edition of the swarm's rules that the peer has received
 """
 
 import fcntl
-import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import islice
@@ -32,6 +31,7 @@ from giaann_p2p.swarm.wire.token import EVERY, Rights, Token, founded
 from giaann_p2p.swarm.wire.withdrawal_filter import NOTHING, WithdrawalFilter
 from giaann_p2p.swarm.wire.withdrawn import MOST as MOST_WITHDRAWN
 from giaann_p2p.swarm.wire.withdrawn import Chunk, roots_in
+from giaann_p2p.user_folder import user_folder
 
 _DAY = 24 * 3600
 _FOUNDER_KEY = "founder.key"
@@ -42,8 +42,7 @@ FOUNDERS_OWN = 365 * _DAY
 
 def usual_folder(swarm: str, role: str) -> Path:
     """Return the default data folder of a peer with this role, for a swarm given by its name."""
-    base = os.environ.get("XDG_DATA_HOME") or str(Path.home() / ".local" / "share")
-    return Path(base) / "giaann" / swarm / role
+    return user_folder("XDG_DATA_HOME") / swarm / role
 
 
 def usual_folder_in(swarm_id: bytes, role: str) -> Path:

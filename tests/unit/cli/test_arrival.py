@@ -49,8 +49,8 @@ def no_home() -> Path:
 def test_a_user_without_a_home_is_told_what_to_set(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in ("XDG_STATE_HOME", "XDG_CONFIG_HOME"):
-        monkeypatch.delenv(name, raising=False)
+    monkeypatch.delenv("XDG_STATE_HOME", raising=False)
+    monkeypatch.setenv("XDG_CONFIG_HOME", "relative/and/ignored")
     monkeypatch.setattr(Path, "home", no_home)
     with pytest.raises(UsageError, match="no home folder: set HOME or XDG_STATE_HOME"):
         usual_folder()
