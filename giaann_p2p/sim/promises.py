@@ -6,12 +6,13 @@ divided later holds for each of its children.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+from giaann_p2p.model.row_slice import EVERYTHING, RowSlice
 from giaann_p2p.model.rows import Answer, Neuron, Question, Row, Rows
 from giaann_p2p.sim.holder import Holder
 from giaann_p2p.sim.joined_rows import JoinedRows
 from giaann_p2p.sim.lessons import Lessons
 from giaann_p2p.sim.node import Node
-from giaann_p2p.sim.told_rows import ToldRows, content_of
+from giaann_p2p.sim.told_rows import ToldRows, content_of, sliced
 from giaann_p2p.store.applied import Applied
 from giaann_p2p.store.layout import Shards
 from giaann_p2p.swarm.wire.actions import Release
@@ -251,26 +252,33 @@ class Promises:
         """Record a broken promise: an honest compute peer was excluded for missing results."""
         self.broken("an honest compute peer was accused of committing nothing")
 
-    def served(self, peer: Holder, asked: Iterable[Neuron], answer: Rows) -> None:
+    def served(
+        self, peer: Holder, asked: Iterable[Neuron], answer: Rows, within: RowSlice = EVERYTHING
+    ) -> None:
         """Check that a peer's served rows come from exactly its chunks at that moment."""
         neurons, now = list(asked), peer.clock.now
         rows = answer.read(Question(neurons))
-        self._told.add(neurons, rows, now)
-        if self._lessons.layout.columns:
+        self._told.add(neurons, rows, within, now)
+        if self._lessons.layout.columns and within == EVERYTHING:
             for shard, some in self._by_shard(neurons).items():
                 self._joined.served(some, numbers(peer.chunks(shard)), now)
-        if not self._are_of(neurons, rows, lambda shard: numbers(peer.chunks(shard))):
+        if not self._are_of(neurons, rows, lambda shard: numbers(peer.chunks(shard)), within):
             self.broken(f"{peer.name} serves rows that are wrong")
 
     def _are_of(
-        self, neurons: list[Neuron], rows: Answer, chunks_of: Callable[[int], frozenset[int]]
+        self,
+        neurons: list[Neuron],
+        rows: Answer,
+        chunks_of: Callable[[int], frozenset[int]],
+        within: RowSlice = EVERYTHING,
     ) -> bool:
-        """Return whether rows come from exactly these chunks of their shards."""
+        """Return whether rows, or these slices of them, are those of exactly these chunks."""
         told = dict(zip(neurons, rows, strict=True))
         for shard, some in self._by_shard(neurons).items():
             whole = self._lessons.rows(shard, chunks_of(shard)).read(Question(some))
             for neuron, row in zip(some, whole, strict=True):
-                if content_of(told[neuron]) != content_of(row):
+                right = row if row is None or within == EVERYTHING else sliced(row, within)
+                if content_of(told[neuron]) != content_of(right):
                     return False
         return True
 

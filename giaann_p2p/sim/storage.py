@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from giaann_p2p.errors import DamagedError, DiskError, PeerError
+from giaann_p2p.model.row_slice import RowSlice
 from giaann_p2p.model.rows import Answer, Neuron, Row
 from giaann_p2p.model.rows import Question as AskedRows
 from giaann_p2p.model.rows import Rows as ToldRows
@@ -32,7 +33,7 @@ from giaann_p2p.swarm.wire.message import Message
 from giaann_p2p.swarm.wire.messages import Push, Pushed, PushFrom, decode, doublings_of
 from giaann_p2p.swarm.wire.record import Announcement
 from giaann_p2p.swarm.wire.row_mark import MARK_BYTES, mark
-from giaann_p2p.swarm.wire.row_messages import Read, Rows
+from giaann_p2p.swarm.wire.row_messages import Read, ReadSlice, Rows
 from giaann_p2p.swarm.wire.shardset import recounted, unpacked
 from giaann_p2p.swarm.wire.token import Rights
 
@@ -118,7 +119,7 @@ class Storage(Machine, Holder):
     def deliver(self, sender: Peer, data: bytes, reply: OnAnswer) -> None:
         """Pass a record or a question to the node; check what the answer promises."""
         question = None if data[:1] == RECORD else readable(data)
-        if isinstance(question, Push | PushFrom | Read):
+        if isinstance(question, Push | PushFrom | Read | ReadSlice):
             reply = partial(self._reply, question, doublings_of(data), reply)
         super().deliver(sender, data, reply)
 
@@ -211,22 +212,20 @@ class Storage(Machine, Holder):
             having = self.store.sets(stored)
             if any((question.job, question.chunk) not in having.get(n, ()) for n in stored):
                 self.promises.broken(f"{self.name} acknowledges a chunk that it does not have")
-        elif isinstance(question, Read) and isinstance(answer, Rows):
-            concepts = np.frombuffer(question.concepts, "<u8").tolist()
-            features = np.frombuffer(question.features, "<u8").tolist()
+        elif isinstance(question, Read | ReadSlice) and isinstance(answer, Rows):
             moved = set(unpacked(answer.moved, count).tolist())
-            asked = [
-                neuron
-                for neuron in map(Neuron, concepts, features)
-                if asked_in.shard_of(*neuron) not in moved
-            ]
+            asked = [one for one in _neurons(question) if asked_in.shard_of(*one) not in moved]
             told = rows_of(answer.parcel, self.store.limits)
-            self.promises.served(self, asked, _Confirmed(told, self._confirmed(question, answer)))
+            if isinstance(question, ReadSlice):
+                within = RowSlice(question.halvings, question.number)
+                self.promises.served(self, asked, told, within)
+            else:
+                all_told = _Confirmed(told, self._confirmed(question, answer))
+                self.promises.served(self, asked, all_told)
 
     def _confirmed(self, question: Read, answer: Rows) -> dict[Neuron, Row | None]:
         """Return this peer's rows of the neurons whose rows the answer confirms as unchanged."""
-        numbers = (np.frombuffer(one, "<u8") for one in (question.concepts, question.features))
-        neurons = list(map(Neuron, *(one.tolist() for one in numbers)))
+        neurons = _neurons(question)
         same = np.frombuffer(answer.same, "<u2").tolist()
         found = dict[Neuron, Row | None]()
         for at in same:
@@ -236,6 +235,15 @@ class Storage(Machine, Holder):
                 self.promises.broken(f"{self.name} confirms a row that it does not have")
             found[neurons[at]] = row
         return found
+
+
+def _neurons(question: Read | ReadSlice) -> list[Neuron]:
+    """Return the neurons whose rows are asked for."""
+    if isinstance(question, Read):
+        halves = question.concepts, question.features
+    else:
+        halves = question.concept, question.feature
+    return list(map(Neuron, *(np.frombuffer(half, "<u8").tolist() for half in halves)))
 
 
 class _Confirmed(NamedTuple):
