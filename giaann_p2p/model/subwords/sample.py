@@ -23,6 +23,9 @@ RECENT = 64
 """How many of the tokens read last are subject to the repetition penalty."""
 _TENTHS = 10
 """Scores are in units of 2^-48 / 10."""
+_LEAST_HEAT, _LOWEST = 2.0**-60, -(1 << 58)
+"""A token this far below the best one is never drawn: noise spans less than 2^54. So all scores as
+low count as equal, and at low temperatures none exceeds the range of whole numbers."""
 _ODDS_BITS = 40
 """Odds are compared as whole numbers, in units of 2^-40 of the best one's."""
 _MIX_1, _MIX_2, _STEP = 0xBF58476D1CE4E5B9, 0x94D049BB133111EB, 0x9E3779B97F4A7C15
@@ -48,8 +51,8 @@ def drawn(tokens: Ints, scores: Ints, sampling: Sampling, number: int) -> int:
     """Return the index of the token that becomes the answer's token `number`; tokens ascend."""
     if not sampling.temperature:
         return int(scores.argmax())
-    heat = _TENTHS * sampling.temperature
-    logs = np.rint((scores - scores.max()) / heat).astype(np.int64)
+    heat = max(_TENTHS * sampling.temperature, _LEAST_HEAT)
+    logs = np.rint(np.maximum((scores - scores.max()) / heat, _LOWEST)).astype(np.int64)
     order = np.argsort(-logs, kind="stable")
     if sampling.top_k:
         order = order[: sampling.top_k]

@@ -71,6 +71,16 @@ def test_temperatures_sharpen_and_flatten() -> None:
     assert counted(Sampling(), 1) == [1, 0, 0, 0]
 
 
+@pytest.mark.parametrize("temperature", [1e-3, 1e-4, 1e-6, 1e-12, 1e-300, 5e-324])
+@pytest.mark.parametrize("more", [{}, {"top_k": 1}, {"top_k": 2}, {"top_p": 0.9}], ids=str)
+def test_at_low_temperatures_the_best_token_is_drawn(
+    temperature: float, more: dict[str, float]
+) -> None:
+    far = -np.array([12, 2, 600, 6]) * SCORE_UNITS
+    cold = Sampling(temperature=temperature, **more)  # type: ignore[arg-type]
+    assert {drawn(TOKENS, far, cold, number) for number in range(100)} == {1}
+
+
 def test_only_the_best_are_drawn() -> None:
     best = counted(Sampling(temperature=1, top_k=2))
     assert best == pytest.approx([0.625, 0.375, 0, 0], abs=0.03)
@@ -101,6 +111,8 @@ def test_seeds_choose_answers(rows: DeltaRows) -> None:
     assert len(set(hot)) > 2
     assert answer(rows, temperature=2, seed=3).text == hot[3]
     assert answer(rows).text == answer(rows, temperature=1, top_k=1).text
+    for cold in (1e-4, 1e-300):
+        assert answer(rows).text == answer(rows, temperature=cold).text
 
 
 def test_where_nothing_speaks_for_a_token_it_is_drawn_by_its_frequency(rows: DeltaRows) -> None:
