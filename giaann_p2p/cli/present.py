@@ -138,10 +138,11 @@ def explained_lines(answer: "Generation") -> list[str]:
     return [*map(token_line, answer.tokens), *unknown]
 
 
-def nothing_line(answer: "Generation", timing: str) -> str:
+def nothing_line(answer: "Generation", timing: str, stop: "Sequence[str] | None" = None) -> str:
     """Return a line that says that there is no answer, with the prompt's unknown words."""
     unknown = f"; never learned: {', '.join(answer.unknown)}" if answer.unknown else ""
-    return f"the answer is empty (timing {timing}){unknown}"
+    why = ": a stop text ended it at once" if stop else f" (timing {timing})"
+    return f"the answer is empty{why}{unknown}"
 
 
 def stats_json(answer: "Answer") -> dict[str, Any]:

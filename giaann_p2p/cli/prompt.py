@@ -111,7 +111,7 @@ def prompt(
     with joining(as_json) as joined:
         found = asyncio.run(asked(joined))
     if not any(one.text for one in found):
-        complain(present.nothing_line(found[-1], timing.value))
+        complain(present.nothing_line(found[-1], timing.value, stop))
         raise typer.Exit(NOTHING)
 
 

@@ -176,7 +176,7 @@ def prompt(
                 for line in present.explained_lines(done):
                     say(line)
     if not any(one.text for one in found):
-        complain(present.nothing_line(found[-1], timing.value))
+        complain(present.nothing_line(found[-1], timing.value, stop))
         raise typer.Exit(NOTHING)
 
 

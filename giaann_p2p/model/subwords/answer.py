@@ -5,8 +5,9 @@ After the last delimiter, a noun still to come may claim the tokens. So such a t
 of the neuron to which the own rows before it lead most often, or else no column. A chosen token's
 column is found in the same way; without one, it is the column of the token before.
 
-Once anything was learned, no answer is empty. After its first token, an answer ends where the
-learned texts ended: after a neuron that nothing ever followed, or where there is no evidence.
+Once anything was learned, no answer is empty, unless a stop text ends it before its first token.
+After that, an answer ends where the learned texts ended: after a neuron that nothing ever followed,
+or where there is no evidence.
 """
 
 import codecs
@@ -47,8 +48,9 @@ class TokenContinuation:
         self._sampling = manner.sampling
         self._numbers: list[int] = []
         """The tokens of the prompt and of the answer so far."""
-        self._text = ""
-        """The text of the answer."""
+        self._kept = max(map(len, self._sampling.stop), default=1) - 1
+        self._tail = ""
+        """The end of the answer's text, as far as a stop text may begin in it."""
         self._read: list[Place] = []
         self._said = 0
         self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
@@ -81,11 +83,11 @@ class TokenContinuation:
         yield from self._evidence.need(needed(self._evidence, last))
         draw = Draw(self._sampling, self._said, self._numbers)
         choice = None if self._said and self._ended() else mix(self._evidence, last, draw)
-        if self._said and (choice is None or choice.basis is Basis.NONE or self._stops(choice)):
+        if choice is None and not self._said:
+            raise PromptError("nothing was learned yet: train the model on a text first")
+        if choice is None or (self._said and choice.basis is Basis.NONE) or self._stops(choice):
             self.stopped = "end"
             return None
-        if choice is None:
-            raise PromptError("nothing was learned yet: train the model on a text first")
         place = place_of(self._evidence, choice.token, last)
         if place is None:
             place = Place(choice.token, last[0].home if last else None)
@@ -139,18 +141,27 @@ class TokenContinuation:
 
     def _take(self, place: Place) -> str:
         """Append a token to the answer, and return the text that it adds."""
+        text = self._decoded(place.token)
+        tail = self._tail + text
+        self._tail = tail[max(len(tail) - self._kept, 0) :]
         self._read.append(place)
         self._left, self._said = self._left - 1, self._said + 1
         self._numbers.append(place.token)
-        text = self._decoder.decode(self._evidence.known.bytes[place.token])
-        text = text.lstrip() if self._said == 1 and self.prompt[-1:].isspace() else text
-        self._text += text
         return text
 
     def _stops(self, choice: TokenChoice) -> bool:
         """Return whether the answer with this choice would contain a stop text."""
-        added = self._evidence.known.bytes[choice.token].decode(errors="replace")
-        return any(stop in self._text + added for stop in self._sampling.stop)
+        if not self._sampling.stop:
+            return False
+        state = self._decoder.getstate()
+        text = self._tail + self._decoded(choice.token)
+        self._decoder.setstate(state)
+        return any(stop in text for stop in self._sampling.stop)
+
+    def _decoded(self, token: int) -> str:
+        """Decode the answer's next token; the decoder keeps an incomplete character's bytes."""
+        text = self._decoder.decode(self._evidence.known.bytes[token])
+        return text.lstrip() if not self._said and self.prompt[-1:].isspace() else text
 
     def _token(self, choice: TokenChoice, place: Place, text: str) -> SubwordToken:
         known = self._evidence.known

@@ -96,7 +96,12 @@ async def answer(
 
 
 @pytest.mark.parametrize(
-    "sampling", [Sampling(), Sampling(temperature=1.5, seed=3, repetition_penalty=1.3)]
+    "sampling",
+    [
+        Sampling(),
+        Sampling(temperature=1.5, seed=3, repetition_penalty=1.3),
+        Sampling(stop=(" the", " pol")),
+    ],
 )
 def test_peers_answer_as_one_machine_does_and_take_over_from_each_other(
     rows: DeltaRows, profile: AnyProfile, sampling: Sampling
