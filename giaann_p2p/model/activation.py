@@ -70,6 +70,9 @@ class Activation(Work):
         """The first slot of the lane, and the number of its slots; 0 for none."""
         self.fired = 0
         """The number of words fired."""
+        self.touching: dict[Wiring, None] = {}
+        """The wirings of the words fired, each once: only their places in the lane may differ from
+        0. Answers repeat words, so these are far fewer than the words of a long answer."""
         self.column = FIRST
         """The time of the last fired word's column: it counts changes of concept."""
         self.scores: tuple[Ints, Ints] | None = None
@@ -139,6 +142,7 @@ class Activation(Work):
             self._batch.take_back(self)
         self.start = self.room = self.fired = 0
         self.column, self.scores, self.origin = FIRST, None, None
+        self.touching = {}
 
 
 class Batch:
@@ -201,8 +205,8 @@ class Batch:
 
     def take_back(self, state: Activation) -> None:
         """Take back the lane of a state; it is cleared before it is used again."""
-        fired = [one for one in state.heard.wirings[: state.fired] if one.sent]
-        self._left.append((state.start, state.room, fired))
+        sent = [one for one in state.touching if one.sent]
+        self._left.append((state.start, state.room, sent))
 
     def _settle(self, states: Sequence[Activation]) -> None:
         self._sweep()
@@ -211,8 +215,8 @@ class Batch:
         if self._end > len(self._lanes):
             self._lanes.grow(self._end)
         if moves:
-            fired = [state.heard.wirings[: state.fired] for state, _, _ in moves]
-            self._lanes.copy(fired, [one[1] for one in moves], [one[2] for one in moves])
+            touching = [list(state.touching) for state, _, _ in moves]
+            self._lanes.copy(touching, [one[1] for one in moves], [one[2] for one in moves])
         for kind, group in _by_kind(ready):
             self._run(kind, group)
 
@@ -255,6 +259,7 @@ class Batch:
         if origin.fired == fired and origin.room:
             state.start = self._take(origin.room)
             state.room, state.fired, state.column = origin.room, fired, origin.column
+            state.touching = dict(origin.touching)
             moves.append((state, origin.start, state.start))
 
     def _move(self, state: Activation, need: int, moves: list[tuple[Activation, int, int]]) -> None:
@@ -305,6 +310,7 @@ def _next(state: Activation) -> Firing:
     if at:
         state.column += wirings[at - 1].row.neuron.concept != wiring.row.neuron.concept
     state.fired += 1
+    state.touching[wiring] = None
     now, exact, emits = FIRST + at, state.timing is Timing.EXACT, state.timing is Timing.SEQ
     return Firing(wiring, state.start, now - 1 if exact else int(emits), now, state.column, emits)
 

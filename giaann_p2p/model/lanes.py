@@ -103,7 +103,10 @@ class Lanes:
     def copy(
         self, wirings: Sequence[Sequence[Wiring]], origin: list[int], start: list[int]
     ) -> None:
-        """Copy the places that fired rows have touched to other lanes, given the first slots."""
+        """Copy the places that fired rows have touched to other lanes, given the first slots.
+
+        Each row should be given only once for a lane, because the time is that of all rows given.
+        """
         source, to = (self._touched(wirings, starts) for starts in (origin, start))
         self._a[to] = self._a[source]
         self._t[to] = self._t[source]

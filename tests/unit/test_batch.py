@@ -13,6 +13,7 @@ from giaann_p2p.model.arrays import Array, TorchArrays
 from giaann_p2p.model.board import Wiring
 from giaann_p2p.model.candidates import Candidates
 from giaann_p2p.model.generate import Mind, best
+from giaann_p2p.model.lanes import Lanes
 from giaann_p2p.model.learn import learn
 from giaann_p2p.model.manner import AUTO, Timing, Variant
 from giaann_p2p.model.rows import DeltaRows, Name, Row, abreast, run
@@ -96,6 +97,31 @@ def test_lanes_that_move_together_cost_as_many_operations_as_one(
         assert all(state.room > room for state, room in zip(some, rooms, strict=True))
         counts.append(counting.ops)
     assert counts[0] == counts[1]
+
+
+@pytest.mark.parametrize("timing", list(Timing))
+def test_words_that_an_answer_repeats_are_copied_and_cleared_once(
+    timing: Timing, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sizes: list[int] = []
+    touched = Lanes._touched
+
+    def noted(lanes: Lanes, wirings: Sequence[Sequence[Wiring]], start: list[int]) -> Array:
+        sizes.extend(map(len, wirings))
+        return touched(lanes, wirings, start)
+
+    monkeypatch.setattr(Lanes, "_touched", noted)
+    batch = Batch(SMALL)
+    (state,) = states(batch, 1, [timing])
+    for name in WORDS[:2] * 20:
+        step(batch, [state], name)
+    branch = Activation(batch, state.heard.copy(), timing)
+    branch.origin = state.here
+    assert step(batch, [branch], WORDS[2]) == step(batch, [state], WORDS[2])
+    assert sizes.pop() == 2
+    del branch, state
+    step(batch, states(batch, 1, [timing]), WORDS[0])
+    assert sizes[-2:] == [3, 3]
 
 
 class Small(TorchArrays):
