@@ -12,7 +12,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO, cast
 
@@ -82,8 +82,15 @@ def opened(source: Source) -> Iterator[Corpus]:
 
 
 def _names_a_file(text: str) -> bool:
-    """Return whether a text is a file's name, which is probably a mistake for the file itself."""
-    return 0 < len(text) < 256 and not any(map(str.isspace, text)) and Path(text).is_file()
+    """Return whether a text is a file's name, which is probably a mistake for the file itself.
+
+    A text that cannot be looked up, because it is too long for a name or may not be read, is none.
+    """
+    if not 0 < len(text) < 256 or any(map(str.isspace, text)):
+        return False
+    with suppress(OSError):
+        return Path(text).is_file()
+    return False
 
 
 def _file(source: Source) -> BinaryIO:

@@ -17,6 +17,7 @@ from giaann_p2p import (
     UsageError,
     Variant,
 )
+from giaann_p2p.solo import corpus
 
 BEES = "Bees make honey from the nectar that they collect from flowers in the summer."
 WAR = "Many poets fought in the Spanish Civil War that ended in the spring of that year."
@@ -169,6 +170,21 @@ def test_a_files_name_is_not_learned_as_a_text(tmp_path: Path) -> None:
     file.write_text(BEES)
     with pytest.raises(TextError, match="give Path"):
         Brain(ModelSpec()).train(str(file))
+
+
+@pytest.mark.parametrize("text", ["日本語の文" * 40, "x/" * 100 + "é" * 30, "\0", "a" * 255])
+def test_a_word_that_no_file_can_be_named_is_a_text(text: str) -> None:
+    with Brain(ModelSpec()) as brain:
+        (report,) = brain.train(text)
+        assert (report.sentences, report.sequences) == (1, 0)
+
+
+def test_a_name_that_may_not_be_looked_up_is_a_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(path: object, **_: object) -> None:
+        raise PermissionError(13, "Permission denied", path)
+
+    monkeypatch.setattr("os.stat", refuse)
+    assert not corpus._names_a_file("/root/x")
 
 
 def test_a_closed_brain_learns_no_more(tmp_path: Path) -> None:
