@@ -194,6 +194,7 @@ class TokenEvaluation:
             self._known.clear()
             self._bits.clear()
             if self._lif:
+                self._lif.begin()
                 yield from self._by_lif(self._lif, places)
             else:
                 yield from self._by_all_measures(sequence, places)

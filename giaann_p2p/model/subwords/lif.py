@@ -34,6 +34,8 @@ from giaann_p2p.model.subwords.logarithm import tanh
 from giaann_p2p.model.subwords.spec import DISTANCES
 
 _HALF = 200.0
+_MOST_GAINS = 1 << 18
+"""The gains to keep from one text to the next, at some 200 bytes each."""
 
 
 class LifSettings(NamedTuple):
@@ -72,8 +74,14 @@ class Lif:
     def __init__(self, evidence: Evidence, settings: LifSettings) -> None:
         self._evidence, self._settings = evidence, settings
         self._gains: dict[Neuron, _Gains] = {}
+        self._count = 0
         # Equal gains are summed as ones and multiplied at the end: equal sums stay exactly equal.
         self._factor = 1.0 if settings.graded else float(tanh(np.array([1 / _HALF]))[0])
+
+    def begin(self) -> None:
+        """Begin with another text: forget the gains of the rows read so far if they are many."""
+        if self._count > _MOST_GAINS:
+            self._gains, self._count = {}, 0
 
     def needed(self, read: Sequence[Place]) -> list[Neuron]:
         """Return the neurons whose rows a prediction after these tokens depends on."""
@@ -121,6 +129,7 @@ class Lif:
         if found is None:
             row = self._evidence.followers(neuron)
             found = self._gains[neuron] = {} if row is None else _gains(row, self._settings.graded)
+            self._count += 0 if row is None else len(row.row.target)
         return found
 
 

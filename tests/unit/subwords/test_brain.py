@@ -15,7 +15,7 @@ from giaann_p2p import (
 )
 from giaann_p2p.model.manner import Beam, Variant
 from giaann_p2p.model.sequence import Ints
-from giaann_p2p.model.subwords import followers, profile
+from giaann_p2p.model.subwords import followers, lif, profile
 from giaann_p2p.model.subwords.basis import Basis
 from giaann_p2p.model.subwords.counts import Tally, tallied
 from giaann_p2p.model.subwords.evaluate import TokenScore
@@ -161,6 +161,15 @@ def test_a_brain_lets_go_of_rows_when_there_are_too_many(
     answer, before = bees.generate("Bees make"), len(counted)
     assert bees.generate("Bees make") == answer
     assert len(counted) > before
+
+
+def test_each_text_of_an_evaluation_may_forget_the_gains_of_others(
+    bees: Brain, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun: list[int] = []
+    monkeypatch.setattr(lif.Lif, "begin", lambda self: begun.append(len(self._gains)))
+    bees.evaluate("They collect honey in the summer of the year. " * 9, readout="lif-test")
+    assert len(begun) == 3
 
 
 def test_unknown_tokens_are_named(bees: Brain) -> None:

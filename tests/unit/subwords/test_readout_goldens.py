@@ -49,6 +49,28 @@ class Compared:
             self.others.append((mine, golden))
 
 
+def test_gains_are_forgotten_between_texts_when_they_are_many(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rows = DeltaRows(learn_tokens(sequences_named("quick"), REFERENCE))
+    lif = Lif(evidence := Evidence(CountedRows(REFERENCE)), TEST)
+    read = places_of(next(iter(sequences_named("quick"))))[:SEED]
+
+    def choice() -> LifChoice | None:
+        lif.begin()
+        run(evidence.need(lif.needed(read)), rows)
+        return lif.choose(read)
+
+    found, kept = choice(), lif._gains
+    assert found is not None
+    assert choice() == found
+    assert lif._gains is kept
+    monkeypatch.setattr("giaann_p2p.model.subwords.lif._MOST_GAINS", 0)
+    assert choice() == found
+    assert lif._gains is not kept
+    assert lif._gains == kept
+
+
 def compared(name: str, kind: str, settings: LifSettings) -> Compared:
     rows = DeltaRows(learn_tokens(sequences_named(name), REFERENCE))
     lif, found = Lif(evidence := Evidence(CountedRows(REFERENCE)), settings), Compared()
