@@ -24,8 +24,12 @@ class WordsTraits:
         return spec.max_tokens - 1
 
     def column_names(self, noun: str, _spec: ModelSpec) -> list[str]:
-        """Return the name of a noun's column."""
-        return ["_".join(noun.lower().split())]
+        """Return the name of a noun's column.
+
+        What is no UTF-8 in a command's argument becomes U+FFFD, as it does in a text.
+        """
+        known = noun.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        return ["_".join(known.lower().split())]
 
     def counter(self) -> Callable[[str], int]:
         """Return a function that counts a text's words and punctuation marks, roughly its tokens:
