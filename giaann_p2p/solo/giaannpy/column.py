@@ -1,6 +1,6 @@
 """Reads the files of one column as rows."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -22,6 +22,9 @@ Bytes = Callable[[Path, int], bytes]
 
 MOST_PICKLE, MOST_TENSOR = 1 << 26, 1 << 29
 """The most bytes of a dictionary's file, and of a tensor's."""
+_TOO_MUCH = 1 << 29
+"""No strength and no count reaches this: the reference's 32-bit sums stop growing at 2^27. Below
+it, sums over all columns fit 64 bits."""
 FORMAT = "bySourceFeature.v1"
 ROW_SHAPE = (1, 1, SEGMENTS, vocabulary.CONCEPTS, vocabulary.FEATURES)
 """The shape of a source feature's tensor: property, branch, segment, target concept and feature."""
@@ -51,12 +54,12 @@ def read(
     ):
         raise DatabaseError(f"{column.metadata} is not for column {column.concept} in {FORMAT}")
     feature, count, rounded = _occurrences(
-        entries(bytes_of(column.neurons, MOST_TENSOR), column.neurons, NEURONS_SHAPE)
+        _entries(bytes_of(column.neurons, MOST_TENSOR), column.neurons, NEURONS_SHAPE)
     )
     _check_tokens(np.array([column.concept]), feature, column.neurons)
     sources, tables = [np.empty(0, np.int64)], [Entries(np.empty((5, 0), np.int64), np.empty(0))]
     for source, file in column.sources.items():
-        tables.append(entries(bytes_of(file, MOST_TENSOR), file, ROW_SHAPE))
+        tables.append(_entries(bytes_of(file, MOST_TENSOR), file, ROW_SHAPE))
         sources.append(np.full(len(tables[-1].values), source - 1))
         _check_tokens(tables[-1].places[3], tables[-1].places[4] - 1, file)
         if source - 1 not in feature:
@@ -80,6 +83,16 @@ def read(
     )
     nearest = int((uneven(values, places[2]) & kept).sum())
     return ColumnRows(rows, int((~kept).sum()), nearest, rounded + int((uncertain & kept).sum()))
+
+
+def _entries(data: bytes, file: Path, shape: Sequence[int]) -> Entries:
+    found = entries(data, file, shape)
+    if np.any(found.values >= _TOO_MUCH):
+        raise DatabaseError(
+            f"{file} is damaged (a strength or a count is {_TOO_MUCH:,} or more); copy the database"
+            " again"
+        )
+    return found
 
 
 def _occurrences(neurons: Entries) -> tuple[Ints, Ints, int]:

@@ -107,7 +107,15 @@ def test_files_beyond_the_largest_are_not_read(copy: Path, monkeypatch: pytest.M
 
 
 @pytest.mark.parametrize(
-    ("value", "why"), [(np.nan, "no number"), (-5.0, "negative"), (np.inf, "no number")]
+    ("value", "why"),
+    [
+        (np.nan, "no number"),
+        (-5.0, "negative"),
+        (np.inf, "no number"),
+        (2.0**29, "a strength or a count is 536,870,912 or more"),
+        (5 * 2.0**44, "a strength or a count is 536,870,912 or more"),
+        (3.4e38, "a strength or a count is 536,870,912 or more"),
+    ],
 )
 @pytest.mark.parametrize("name", [NEURONS, ROW])
 def test_strengths_that_are_none(copy: Path, name: str, value: float, why: str) -> None:
@@ -116,6 +124,16 @@ def test_strengths_that_are_none(copy: Path, name: str, value: float, why: str) 
 
     changed(copy / name, change)
     assert why in refused(copy, name)
+
+
+@pytest.mark.parametrize("name", [NEURONS, ROW])
+def test_the_largest_strengths_can_be_added_up(copy: Path, name: str) -> None:
+    def change(_places: np.ndarray, values: np.ndarray) -> None:
+        values[:] = np.nextafter(np.float32(1 << 29), np.float32(0))
+
+    changed(copy / name, change)
+    brain = Brain(REFERENCE, device="cpu")
+    assert brain.import_giaannpy(copy, round_strengths=True).connections > 0
 
 
 @pytest.mark.parametrize("name", [NEURONS, ROW])
