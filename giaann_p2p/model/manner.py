@@ -1,6 +1,7 @@
 """The options of generating an answer: its length, timing, beam and variant."""
 
 from enum import StrEnum
+from numbers import Integral, Real
 from typing import Annotated
 
 import msgspec
@@ -13,6 +14,8 @@ MOST_PROMPT = 1 << 14
 MOST_BEAM = 64
 """Maximum width times depth of a stranger's beam search: the number of rows read for a token."""
 _MOST_STOPS, _LONGEST_STOP = 16, 256
+_STOPS = f"a tuple of at most {_MOST_STOPS} texts of 1 to {_LONGEST_STOP} characters"
+_MOST_SEED = (1 << 63) - 1
 MOST_RIVALS = 20
 MOST_ANSWERS = 100
 
@@ -87,16 +90,15 @@ class Sampling(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     def __post_init__(self) -> None:
         rules = {
-            "temperature must be 0 to 100": 0 <= self.temperature <= 100,
-            "top_k must be 0 or more": 0 <= self.top_k <= 1 << 20,
-            "top_p must be above 0 and at most 1": 0 < self.top_p <= 1,
-            "seed must be 0 or more and below 2^63": 0 <= self.seed < 1 << 63,
-            "repetition_penalty must be 1 to 100": 1 <= self.repetition_penalty <= 100,
-            f"rivals must be 0 to {MOST_RIVALS}": 0 <= self.rivals <= MOST_RIVALS,
-            f"stop must be at most {_MOST_STOPS} texts of 1 to {_LONGEST_STOP} characters": (
-                len(self.stop) <= _MOST_STOPS
-                and all(0 < len(text) <= _LONGEST_STOP for text in self.stop)
+            "temperature must be 0 to 100": _is_number(self.temperature, 0, 100),
+            "top_k must be a whole number, 0 or more": _is_whole(self.top_k, 0, 1 << 20),
+            "top_p must be above 0 and at most 1": _is_number(self.top_p, 0, 1) and self.top_p > 0,
+            "seed must be a whole number from 0 to 2^63 - 1": _is_whole(self.seed, 0, _MOST_SEED),
+            "repetition_penalty must be 1 to 100": _is_number(self.repetition_penalty, 1, 100),
+            f"rivals must be a whole number from 0 to {MOST_RIVALS}": (
+                _is_whole(self.rivals, 0, MOST_RIVALS)
             ),
+            f"stop must be {_STOPS}": _are_stops(self.stop),
         }
         for rule, kept in rules.items():
             if not kept:
@@ -113,6 +115,23 @@ class Sampling(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
             raise UsageError("without a temperature all answers are the same: give one above 0")
         seeds = range(self.seed, self.seed + answers)
         return [msgspec.structs.replace(self, seed=seed) for seed in seeds]
+
+
+def _is_number(value: object, least: float, most: float) -> bool:
+    return isinstance(value, Real) and least <= float(value) <= most
+
+
+def _is_whole(value: object, least: int, most: int) -> bool:
+    return isinstance(value, Integral) and least <= int(value) <= most
+
+
+def _are_stops(value: object) -> bool:
+    """Return whether a value is texts to stop at; a single text is not taken for its letters."""
+    return (
+        isinstance(value, tuple | list)
+        and len(value) <= _MOST_STOPS
+        and all(isinstance(text, str) and 0 < len(text) <= _LONGEST_STOP for text in value)
+    )
 
 
 class Manner(msgspec.Struct, frozen=True, kw_only=True):

@@ -151,11 +151,25 @@ def test_an_answer_ends_before_a_text(rows: DeltaRows) -> None:
         {"repetition_penalty": 0.5},
         {"stop": ("",)},
         {"stop": ("x",) * 17},
+        {"stop": "happy"},
+        {"stop": ("x" * 257,)},
+        {"stop": (5,)},
+        {"stop": 5},
+        {"top_k": 1.5},
+        {"seed": 1.5},
+        {"rivals": 0.5},
+        {"temperature": "hot"},
+        {"repetition_penalty": None},
     ],
 )
 def test_impossible_options_are_refused_in_words(wrong: dict[str, object]) -> None:
     with pytest.raises(UsageError, match=f"{next(iter(wrong))} must be"):
         Sampling(**wrong)  # type: ignore[arg-type]
+
+
+def test_numbers_of_numpy_are_numbers() -> None:
+    drawing = Sampling(temperature=np.float32(1), top_k=np.int64(2), stop=["x"])  # type: ignore[arg-type]
+    assert (drawing.temperature, drawing.top_k, drawing.stop) == (1, 2, ["x"])
 
 
 def test_the_profile_words_draws_nothing() -> None:
