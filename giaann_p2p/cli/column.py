@@ -12,7 +12,7 @@ from giaann_p2p.cli.column_shown import (
     MostLeads,
     MostWords,
     Noun,
-    check_noun,
+    checked_noun,
     draw_if_wanted,
     show_column,
 )
@@ -49,7 +49,7 @@ def column(
     as_json: Json = False,
 ) -> None:
     """Show a noun's column: its words, how often each occurred, and what each leads to."""
-    check_noun(concept)
+    concept = checked_noun(concept)
     import msgspec
 
     where = gateway_to(join, no_gateway or verify)

@@ -7,7 +7,7 @@ import typer
 from rich.table import Table
 
 from giaann_p2p.errors import UsageError
-from giaann_p2p.terminal import harmless, say, show
+from giaann_p2p.terminal import harmless, readable, say, show
 
 if TYPE_CHECKING:
     from giaann_p2p.client.column import Column, Leads
@@ -27,10 +27,11 @@ MostLeads = Annotated[
 ]
 
 
-def check_noun(noun: str) -> None:
-    """Raise UsageError if a noun is empty."""
+def checked_noun(noun: str) -> str:
+    """Return a noun with what is not UTF-8 replaced; UsageError if it is empty."""
     if not noun.strip():
         raise UsageError("the noun is empty: give one, for example anarchism or 'civil war'")
+    return readable(noun)
 
 
 def show_column(found: "Column | ShownColumn", learner: str) -> None:

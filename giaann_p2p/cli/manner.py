@@ -211,7 +211,7 @@ def samplings_of(
         top_p=top_p,
         seed=seed,
         repetition_penalty=penalty,
-        stop=tuple(stop or ()),
+        stop=tuple(map(readable, stop or ())),
     )
     return first.each(answers)
 

@@ -7,7 +7,7 @@ from giaann_p2p.cli.column_shown import (
     MostLeads,
     MostWords,
     Noun,
-    check_noun,
+    checked_noun,
     draw_if_wanted,
     show_column,
 )
@@ -26,7 +26,7 @@ def column(
     json_output: Json = False,
 ) -> None:
     """Show a noun's column: its words, how often each occurred, and what each leads to."""
-    check_noun(noun)
+    noun = checked_noun(noun)
     existing(db)
     import msgspec
 
