@@ -23,6 +23,7 @@ from giaann_p2p.model.rows import Neuron, Row
 from giaann_p2p.model.sequence import Ints
 from giaann_p2p.model.slots import Slots
 from giaann_p2p.model.spec import UNITS, ModelSpec
+from giaann_p2p.model.subwords.logarithm import tanh
 
 ONE = 1 << 24
 """The integer that stands for an activation of 1."""
@@ -172,6 +173,9 @@ class Board:
 
 
 def _gain(strength: Ints) -> Ints:
-    """Return 2 (sigmoid(x / 100) - 1/2), which equals tanh(x / 200), in units of ONE."""
-    gain: Ints = np.rint(np.tanh(strength / UNITS / 200) * ONE).astype(np.int64)
+    """Return 2 (sigmoid(x / 100) - 1/2), which equals tanh(x / 200), in units of ONE.
+
+    NumPy's own tanh is not used, because its last bits differ between processors.
+    """
+    gain: Ints = np.rint(tanh(strength / UNITS / 200) * ONE).astype(np.int64)
     return gain

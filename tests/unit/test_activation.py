@@ -84,6 +84,16 @@ def test_graded_activations_add_up() -> None:
     assert scores(state.candidates()) == {BEE.neuron: 6 * GAIN}
 
 
+def test_gains_do_not_depend_on_the_machines_own_functions(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    some = np.unique(np.geomspace(1, 1 << 50, 20_000).astype(np.int64))
+    wanted = [round(math.tanh(strength / UNITS / 200) * ONE) for strength in some.tolist()]
+    monkeypatch.delattr(np, "tanh")
+    assert boards._gain(some).tolist() == wanted
+    assert boards._gain(np.array([UNITS])).tolist() == [boards.EQUAL_GAIN]
+
+
 def test_graded_strengths_pass_on_more() -> None:
     both = Variant(graded_strengths=True, graded_activations=True)
     state = fired([A, B, C], Timing.EXACT, both)
