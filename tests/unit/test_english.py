@@ -1,15 +1,19 @@
 """The English pipeline: known by its digest, refused when it is another."""
 
+import hashlib
+import json
 import shutil
 import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
 import spacy
 from spacy.language import Language
+from spacy.pipeline import Sentencizer
 from spacy.tokens import Doc
 
 from giaann_p2p.errors import PipelineError
@@ -17,6 +21,9 @@ from giaann_p2p.model import english, word_memory
 from giaann_p2p.model.english import digest_of, pipeline
 from giaann_p2p.model.spec import EN_CORE_WEB_SM_3_8_0, ModelSpec
 from giaann_p2p.model.word_memory import WordMemory
+
+SPLITTING = "13005131c96b0461bf5b1450eaa0eb12"
+"""The digest of spaCy's rules for English tokens, and of the marks that end sentences."""
 
 
 @pytest.fixture
@@ -113,6 +120,23 @@ def test_what_was_made_with_floating_point_says_what_to_do(spec: ModelSpec) -> N
     old = msgspec.structs.replace(spec, pipeline="8c858368ae3dc9879671de1b3d4f1d16")
     with pytest.raises(PipelineError, match=r"earlier giaann-p2p.*learn the text again"):
         pipeline(old)
+
+
+def test_what_splits_texts_into_sentences_has_not_changed() -> None:
+    """No digest of a pipeline covers these rules of spaCy's, and all peers must have the same.
+
+    If this fails with another spaCy, that release splits texts differently from the ones before.
+    """
+    tokenizer: Any = spacy.blank("en").tokenizer
+    searches = ("prefix_search", "suffix_search", "infix_finditer", "url_match", "token_match")
+    patterns = [getattr(tokenizer, name) for name in searches]
+    rules = {
+        "patterns": [found and found.__self__.pattern for found in patterns],
+        "exceptions": tokenizer.rules,
+        "ends": sorted(Sentencizer.default_punct_chars),
+    }
+    data = json.dumps(rules, sort_keys=True).encode()
+    assert hashlib.blake2b(data, digest_size=16).hexdigest() == SPLITTING
 
 
 def test_only_so_many_words_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
