@@ -111,6 +111,7 @@ class Journal:
                 self._state.archive.move(log.moves())
                 # Copied now, so that they are those at the start of the new log file.
                 notes, shards = dict(self._state.notes), self._state.shards
+                self._state.unbroken = set(shards.tolist())
             records = self._records(notes, shards)
             self._snapshot_size = snapshot.write(files, self._disk.identity, number, records)
             with self.lock:
@@ -125,6 +126,13 @@ class Journal:
                 self._forget()
 
     def _records(self, notes: dict[str, bytes], shards: Shards) -> Iterator[tuple[int, bytes]]:
+        """Yield a snapshot's records; `notes` and `shards` are those at the start of the new log.
+
+        A shard's set of chunks only grows until the shard is dropped, so records of the log that
+        are older than its content here have no effect. If it is dropped meanwhile, even if it is
+        held again, its content stays out: it might have a chunk's delta from another owner, which
+        an older withdrawal in the log does not fit. The log alone rebuilds such a shard.
+        """
         layout = self._state.columns.layout
         if layout.doublings:
             yield Kind.DOUBLE, double_record(layout.shards)
@@ -134,8 +142,9 @@ class Journal:
         for part in self._state.parts(shards):
             with self.lock:
                 self.check()  # once the journal is sealed, memory may lag behind the log
-                captured = self._state.capture(part)
+                captured = self._state.capture(self._state.unbroken.intersection(part))
             yield Kind.CONTENT, content_record(self._state.content(captured))
+        self.sync()  # else a power cut might undo a drop whose shard's content stayed out
 
     def _forget(self) -> None:
         """Delete the log files that the snapshot replaces, except those the archive needs."""

@@ -3,6 +3,7 @@
 A snapshot has the format of a log file, and a temporary name until it is complete. It need not show
 a single moment: each part holds some shards, with the chunks that they had applied when the part
 was captured. Replaying the log from the file with the snapshot's number on skips these chunks.
+Shards that were dropped while the snapshot was written have no content in it, only in that log.
 """
 
 import contextlib

@@ -72,6 +72,8 @@ class StoreState:
         self.ledger = Ledger(layout.shards)
         self.archive = Archive()
         self.notes: dict[str, bytes] = {}
+        self.unbroken: set[int] = set()
+        """The shards that were held when the last snapshot began, and were not dropped since."""
         self.limits = Limits(spec.branches, spec.segments, _MOST, _MOST, _MOST)
         self._of_one = lru_cache(maxsize=_REMEMBERED)(_content_of)
 
@@ -115,6 +117,7 @@ class StoreState:
             self.ledger.drop(number)
             self.columns.drop(number)
         self.archive.drop(gone)
+        self.unbroken -= set(gone)
 
     def double(self, shards: int) -> None:
         """Divide all shards, so that their number becomes the given one, which must be larger."""
