@@ -15,7 +15,13 @@ from giaann_p2p.store.disk.record import Place
 from giaann_p2p.store.disk.replay import file_numbers
 from giaann_p2p.store.layout import Shards
 from giaann_p2p.store.opening import Disk
-from giaann_p2p.store.records import Kind, content_record, double_record, note_record, shards_record
+from giaann_p2p.store.records import (
+    Kind,
+    content_records,
+    double_record,
+    note_record,
+    shards_record,
+)
 from giaann_p2p.store.state import StoreState
 from giaann_p2p.store.undisturbed import undisturbed
 
@@ -143,7 +149,8 @@ class Journal:
             with self.lock:
                 self.check()  # once the journal is sealed, memory may lag behind the log
                 captured = self._state.capture(self._state.unbroken.intersection(part))
-            yield Kind.CONTENT, content_record(self._state.content(captured))
+            for record in content_records(self._state.content(captured), layout):
+                yield Kind.CONTENT, record
         self.sync()  # else a power cut might undo a drop whose shard's content stayed out
 
     def _forget(self) -> None:

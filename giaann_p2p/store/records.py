@@ -12,8 +12,8 @@ from giaann_p2p.errors import DamagedError, UsageError
 from giaann_p2p.plain_faults import fault_of
 from giaann_p2p.store.applied import Applied
 from giaann_p2p.store.codec.parcel import Limits, decode, encode
-from giaann_p2p.store.content import Content
-from giaann_p2p.store.layout import MOST_SHARDS, Shards
+from giaann_p2p.store.content import Content, by_shard
+from giaann_p2p.store.layout import MOST_SHARDS, Layout, Shards
 
 T = TypeVar("T")
 HEAD_LENGTH = 4
@@ -70,6 +70,19 @@ def content_record(held: Content) -> bytes:
     except OverflowError as error:
         raise UsageError(str(error)) from None
     return b"".join([len(head).to_bytes(HEAD_LENGTH, "little"), head, parcel])
+
+
+def content_records(held: Content, layout: Layout) -> list[bytes]:
+    """Encode the content of some shards as one record, or as one for each shard if it is too large.
+
+    Hostile peers can make the strengths of many shards add up to more than one parcel can hold.
+    """
+    try:
+        return [content_record(held)]
+    except UsageError:
+        if len(held.shards) == 1:
+            raise
+        return [content_record(one) for one in by_shard(held, layout)]
 
 
 def content_of(record: memoryview, limits: Limits) -> Content:

@@ -36,7 +36,7 @@ from giaann_p2p.store.memory.shard import Shard
 from giaann_p2p.store.records import Kind, content_of, doubled_to, noted, released, shards_of
 from giaann_p2p.store.undisturbed import undisturbed
 from giaann_p2p.store.union import Recall, beyond, united, withdrawn
-from giaann_p2p.store.update import Update, check_delta, cut, update_of
+from giaann_p2p.store.update import Update, check_delta, check_united, cut, update_of
 
 _MOST = (1 << 31) - 1
 _PART = 1 << 14
@@ -189,6 +189,8 @@ class StoreState:
         """
         self._check_content(held)
         parts = [self._united(one, recall) for one in by_shard(held, self.columns.layout)]
+        for part in parts:
+            check_united(part.delta)
         if len(parts) == 1:
             return parts[0]  # unchanged, so that a digest computed before is used again
         shards = np.concatenate([part.shards for part in parts])

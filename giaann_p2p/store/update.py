@@ -36,8 +36,11 @@ MOST_HELD = 1 << 53
 """The largest strength or count in content that another store sends; an honest sum reaches it after
 10^10 chunks."""
 _MOST_IN_ALL = 1 << 60
-"""The most that the strengths, or the counts, of an update or of content may add up to: a snapshot
-cannot hold more than eight times as much."""
+"""The most that the strengths, or the counts, of an update or of content from elsewhere may add up
+to: a snapshot cannot hold a shard with eight times as much."""
+_MOST_UNITED = 1 << 62
+"""The most that they may add up to in content from elsewhere together with what is here. A snapshot
+can hold twice as much of a shard; the rest is left for updates."""
 _SUMS = 8
 """A pair of tokens adds to two segments at most, in a column and also in the rows that ignore
 columns; the counts of tokens come on top. So all sums together are at most so many times one."""
@@ -141,6 +144,12 @@ def check_delta(delta: Delta, spec: ModelSpec, most: int = MOST_HELD) -> None:
     least = min(int(delta.strength.min(initial=1)) - 1, int(delta.count.min(initial=0)))
     if least < 0 or strongest(delta) > most:
         raise UsageError(f"a delta's strengths must be 1 to {most}, its counts 0 to {most}")
+
+
+def check_united(delta: Delta) -> None:
+    """Raise UsageError if content from elsewhere, merged with what is here, adds up to too much."""
+    if total_of(delta) > _MOST_UNITED:
+        raise UsageError("merged content's strengths or counts add up to too much")
 
 
 def strongest(delta: Delta) -> int:
