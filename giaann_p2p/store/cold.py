@@ -187,11 +187,18 @@ class ColdRoom:
                     self._files.remove(name)
 
     def check(self) -> None:
-        """Read and verify all cold copies; raise DamagedError for the first damaged one."""
+        """Read and verify all cold copies; raise DamagedError for the first damaged one.
+
+        A copy that another process forgets meanwhile is ignored.
+        """
         for name in self.damaged:
             raise DamagedError(f"{self._disk().path(name)} is damaged: it cannot be read")
         for name in self._names():
-            self._read(name)
+            try:
+                self._read(name)
+            except DiskError:
+                if name in self._names():
+                    raise
 
     def _are_now(self, copies: Mapping[int, Cold]) -> set[str]:
         """Replace the copies; return the names of the files that are no longer used."""
@@ -212,6 +219,8 @@ class ColdRoom:
                 if doublings <= self._layout.doublings:  # else a crash undid the doubling
                     made_in = self._layout.doubled(doublings)
                     found |= _parts_of([copy], made_in, self._layout)
+            except FileNotFoundError:
+                continue  # another process, whose files `fsck` reads, forgot the copy meanwhile
             except (DamagedError, OSError):
                 self.damaged.append(name)
         return found

@@ -130,6 +130,26 @@ def test_a_damaged_copy_is_told_and_not_taken_in(disk: FakeDisk, store: Store, a
         again.thaw(1)
 
 
+@pytest.mark.parametrize("before", [(1, 1), (2, 1), (2, 2)])
+def test_a_copy_forgotten_while_fsck_looks_is_no_problem(
+    disk: FakeDisk, store: Store, before: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`before`: the shard, and the number of the read of its copy, before which one goes."""
+    for shard in (1, 2):
+        store.cool(shard, 0.0)
+    reads = {name_of(1): 0, name_of(2): 0}
+
+    def late(name: str, *arguments: int) -> bytes:
+        if name in reads:
+            reads[name] += 1
+            if name == name_of(before[0]) and reads[name] == before[1]:
+                store.cold.forget([2])
+        return FakeDisk.read(disk, name, *arguments)
+
+    monkeypatch.setattr(disk, "read", late)
+    assert fsck(disk).problems == []
+
+
 def test_a_copy_of_another_store_or_shard_is_none(disk: FakeDisk, store: Store) -> None:
     _cooled(store).close()
     disk.damage(name_of(1), disk.read(name_of(0)))
