@@ -82,9 +82,15 @@ def read(files: Files, identity: bytes, number: int) -> Iterator[Record]:
 
 
 def forget_before(files: Files, number: int) -> None:
-    """Remove the snapshots with smaller numbers, and unfinished files."""
+    """Remove the snapshots with smaller numbers, and unfinished files.
+
+    The name of the snapshot that replaces them is made durable first: an earlier sync of it may
+    have failed.
+    """
     try:
         older = [name_of(old) for old in _numbers(files) if old < number]
+        if older:
+            files.sync()
         _remove(files, [*older, *(n for n in files.names() if n.endswith(_UNFINISHED))])
     except OSError as error:
         raise DiskError(f"{files.path('')}: {error.strerror}; old snapshots may remain") from None

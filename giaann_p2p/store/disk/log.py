@@ -132,14 +132,17 @@ class Log:
         """Delete the log files before a number, except those in `kept` and the newest file.
 
         A crash may leave any of them behind, so recovery must know from elsewhere which file to
-        begin with.
+        begin with. The names of all files are made durable first, because one of them replaces the
+        deleted ones: if an earlier sync failed, a power cut might leave neither.
         """
+        old = [n for n in file_numbers(self._files) if n < min(number, self.number)]
         try:
-            for old in file_numbers(self._files):
-                if old < min(number, self.number):
-                    if old not in kept:
-                        self._files.remove(file_name(old))
-                    self._sizes.pop(old, None)
+            if not all(each in kept for each in old):
+                self._files.sync()
+            for each in old:
+                if each not in kept:
+                    self._files.remove(file_name(each))
+                self._sizes.pop(each, None)
             self._files.sync()
         except OSError as error:
             raise DiskError(
