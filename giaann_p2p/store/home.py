@@ -15,6 +15,8 @@ from giaann_p2p.errors import DamagedError, DiskError, SpecError, StoreError
 from giaann_p2p.model.spec import ModelSpec
 from giaann_p2p.plain_faults import fault_of
 from giaann_p2p.store.disk.files import Files
+from giaann_p2p.store.disk.record import LEAST_FILE
+from giaann_p2p.store.disk.replay import file_name
 from giaann_p2p.store.layout import Layout
 
 NAME = "store.json"
@@ -42,21 +44,35 @@ def exists(files: Files) -> bool:
     """Return whether a directory has a store; StoreError if only its description is missing."""
     try:
         names = files.names()
+        is_lost = NAME not in names and _are_of_a_store(files, names)
     except FileNotFoundError:
         return False
     except OSError as error:
         raise DiskError(f"{files.path('')}: {error.strerror}") from None
-    if NAME not in names and _NEW not in names and any(map(_LEFT.fullmatch, names)):
+    if is_lost:
         raise StoreError(
             f"{files.path(NAME)} is missing, but other files of the store are there: restore it"
         )
     return NAME in names
 
 
+def _are_of_a_store(files: Files, names: list[str]) -> bool:
+    """Return whether there are files of a store that was ever used, whose description is missing.
+
+    Its creation may have been interrupted before `sign`: that leaves the draft of the description,
+    and at most the first log file, without a record.
+    """
+    left = [name for name in names if _LEFT.fullmatch(name)]
+    if _NEW not in names:
+        return bool(left)
+    return any(name != file_name(1) or files.size(name) > LEAST_FILE for name in left)
+
+
 def draft(files: Files, spec: ModelSpec, layout: Layout) -> StoreParameters:
     """Write the description of a new store under a temporary name.
 
-    Files that an unfinished creation left behind are removed, because that store was never used.
+    Files that an unfinished creation left behind are removed, because that store was never used
+    (see `exists`, which must have returned false).
     """
     parameters = StoreParameters(id=secrets.token_hex(16), layout=layout, spec=spec)
     try:

@@ -30,6 +30,8 @@ _START = struct.Struct("<8sI")
 _HEAD = struct.Struct("<3sBIQ")
 _SEED = struct.Struct("<16sQQBI")
 HEADER_SIZE, HEAD_SIZE = _HEADER.size, _HEAD.size
+LEAST_FILE = HEADER_SIZE + HEAD_SIZE
+"""The size in bytes of a log file without records: a header and a mark."""
 _CHECKSUM = 8
 
 

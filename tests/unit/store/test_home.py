@@ -4,6 +4,7 @@ import errno
 import json
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,9 @@ from giaann_p2p.store import home
 from giaann_p2p.store.disk.fake_disk import FakeDisk
 from giaann_p2p.store.disk.files import DiskFiles
 from giaann_p2p.store.layout import Layout
+from giaann_p2p.store.store import Store
 from tests.helpers import SMALL
+from tests.helpers_store import copy_of, on_disk
 
 LAYOUT = Layout(shards=8, blocks=2)
 
@@ -63,6 +66,36 @@ def test_files_without_their_deed_are_never_taken_for_nothing(name: str) -> None
     with pytest.raises(StoreError, match=r"store\.json is missing, but other files"):
         home.exists(disk)
     assert disk.names() == [name]
+
+
+@pytest.mark.parametrize(
+    "keep", ["log-00000001", "log-00000002", "snapshot-00000002", "cold-00001"]
+)
+def test_a_draft_beside_files_in_use_does_not_let_them_be_deleted(keep: str) -> None:
+    disk = FakeDisk()
+    with on_disk(disk, Layout(shards=4)) as store:
+        store.cool(1, 0.0)
+        if keep != "log-00000001":
+            store.snapshot()
+    for name in {*disk.names()} - {keep, "store.json"}:
+        disk.remove(name)
+    disk.rename("store.json", "store.json.new")
+    for readonly in (False, True):
+        with pytest.raises(StoreError, match=r"store\.json is missing, but other files"):
+            Store.open(disk, SMALL, Layout(shards=4), readonly=readonly)
+    assert disk.names() == [keep, "store.json.new"]
+
+
+def test_a_creation_that_was_interrupted_starts_over() -> None:
+    for operation in range(1, 30):
+        disk = FakeDisk()
+        disk.fail_at(operation, errno.EIO, times=1 << 30)
+        with suppress(DiskError):
+            Store.open(disk, SMALL, Layout(shards=4)).close()
+        disk.fail_at(1, errno.EIO, times=0)
+        for each in (copy_of(disk), disk):
+            Store.open(each, SMALL, Layout(shards=4)).close()
+            assert home.exists(each)
 
 
 def test_another_format_is_refused_whatever_else_it_says() -> None:
