@@ -17,6 +17,7 @@ from giaann_p2p.plain_faults import fault_of
 from giaann_p2p.store.disk.files import Files
 from giaann_p2p.store.disk.record import LEAST_FILE
 from giaann_p2p.store.disk.replay import file_name
+from giaann_p2p.store.disk.small_file import sync_folder
 from giaann_p2p.store.layout import Layout
 
 NAME = "store.json"
@@ -126,10 +127,12 @@ class _Version(msgspec.Struct):
 def locked(directory: Path) -> Iterator[None]:
     """Hold a directory's write lock, creating the directory if needed.
 
-    StoreError if it is locked already. A directory that is empty afterwards is removed, so that a
+    The names of created directories are durable before the block begins. StoreError if the
+    directory is locked already. A directory that is empty afterwards is removed, so that a
     mistyped command leaves no trace.
     """
     try:
+        created = [one for one in (directory, *directory.parents) if not one.exists()]
         directory.mkdir(parents=True, exist_ok=True)
     except (FileExistsError, NotADirectoryError):
         raise StoreError(f"{directory} is not a directory") from None
@@ -147,9 +150,21 @@ def locked(directory: Path) -> Iterator[None]:
                 f"{directory} is being written to, by another process or by this one"
             ) from None
         try:
+            for one in reversed(created):
+                _sync(one.parent)
             yield
         finally:
             with contextlib.suppress(OSError):  # a directory that is not empty stays
                 directory.rmdir()
     finally:
         os.close(handle)
+
+
+def _sync(directory: Path) -> None:
+    """Sync a directory; DiskError if that fails, unless its file system does not support it."""
+    try:
+        sync_folder(directory)
+    except PermissionError:  # its owner may let others make directories in it, but not open it
+        os.sync()
+    except OSError as error:
+        raise DiskError(f"{directory}: {error.strerror}") from None

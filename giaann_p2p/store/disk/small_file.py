@@ -50,14 +50,14 @@ def write_whole(path: Path, data: bytes, *, synced: bool = True) -> None:
                 os.fsync(file.fileno())
         draft.replace(path)
         if synced:
-            _sync(path.parent)  # else a crash may undo the renaming
+            sync_folder(path.parent)  # else a crash may undo the renaming
     except OSError as error:
         with suppress(OSError):
             draft.unlink(missing_ok=True)
         raise DiskError(f"{path} cannot be written: {error.strerror}") from None
 
 
-def _sync(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
     """Sync a folder; do nothing if its file system does not support that."""
     try:
         DiskFiles(folder).sync()

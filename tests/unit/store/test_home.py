@@ -2,6 +2,7 @@
 
 import errno
 import json
+import os
 import subprocess
 import sys
 from contextlib import suppress
@@ -172,3 +173,34 @@ def test_a_lock_of_another_process_ends_with_it(tmp_path: Path) -> None:
     with home.locked(tmp_path / "store"):
         pass
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("error", [None, errno.ENOTSUP, errno.EACCES])
+def test_the_names_of_new_directories_are_durable_before_a_write(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: int | None
+) -> None:
+    synced = list[Path]()
+
+    def sync(files: DiskFiles) -> None:
+        synced.append(Path(files.path("")))
+        if error is not None:
+            raise OSError(error, os.strerror(error))
+
+    monkeypatch.setattr(DiskFiles, "sync", sync)
+    with home.locked(tmp_path / "a" / "b"):
+        assert synced == [tmp_path, tmp_path / "a"]
+        (tmp_path / "a" / "b" / "something").write_text("")
+    with home.locked(tmp_path / "a" / "b"):
+        assert len(synced) == 2
+
+
+def test_a_directory_whose_name_cannot_be_made_durable_is_not_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def sync(_: DiskFiles) -> None:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    monkeypatch.setattr(DiskFiles, "sync", sync)
+    with pytest.raises(DiskError, match="Input/output error"), home.locked(tmp_path / "store"):
+        pytest.fail("the store may vanish in a power cut")
+    assert not (tmp_path / "store").exists()
