@@ -7,8 +7,8 @@ The header has the identity of the store, the file's own number, and `before`: t
 the previous file ends. Bytes of the previous file after that offset are ignored. A record's
 checksum is seeded with the store's identity, the file's number, the offset, the kind and the
 length, so a record is valid only where it was written. One kind of record belongs to the log
-itself: the *mark*, which is written after a sync, and states that everything before it is on the
-disk.
+itself: the *mark*, which is empty. It is written after a sync, and states that everything before it
+is on the disk.
 """
 
 import struct
@@ -33,6 +33,8 @@ HEADER_SIZE, HEAD_SIZE = _HEADER.size, _HEAD.size
 LEAST_FILE = HEADER_SIZE + HEAD_SIZE
 """The size in bytes of a log file without records: a header and a mark."""
 _CHECKSUM = 8
+_MARK_START = _HEAD.pack(_MAGIC, MARK, 0, 0)[:-_CHECKSUM]
+"""A mark without its checksum: its length is 0."""
 
 
 class Place(NamedTuple):
@@ -116,9 +118,19 @@ class Header(NamedTuple):
             yield record
             start = behind(record)
 
-    def next_record(self, data: bytes, start: int, kind: int | None = None) -> Record | None:
-        """Search every offset from `start` on for a whole record, of the given kind if any."""
-        sought = _MAGIC if kind is None else _MAGIC + bytes([kind])
+    def next_record(self, data: bytes, start: int) -> Record | None:
+        """Search every offset from `start` on for a whole record of any kind."""
+        return self._next(data, start, _MAGIC)
+
+    def next_mark(self, data: bytes, start: int) -> Record | None:
+        """Search every offset from `start` on for a mark; takes linear time, whatever the data.
+
+        Only an empty record can be a mark. Otherwise payloads of hostile peers could be full of
+        heads that state great lengths, each of which would take a checksum of all these bytes.
+        """
+        return self._next(data, start, _MARK_START)
+
+    def _next(self, data: bytes, start: int, sought: bytes) -> Record | None:
         view = memoryview(data)
         while (start := data.find(sought, start)) >= 0:
             if record := self.find(view, start):

@@ -129,7 +129,7 @@ def tail(files: Files, header: Header, data: bytes) -> Tail:
         end = behind(record)
         if record.kind == MARK:
             marked = record.place.offset, end
-    if header.next_record(data, end + 1, MARK):
+    if header.next_mark(data, end + 1):
         raise damaged(files, header.number, end, "the bytes there are not what was written")
     if marked is None:
         raise damaged(files, header.number, end, "the file is cut off there")

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from giaann_p2p.errors import DamagedError, DiskError
 from giaann_p2p.store.disk.files import Files
-from giaann_p2p.store.disk.record import HEADER_SIZE, MARK, Header, behind
+from giaann_p2p.store.disk.record import HEADER_SIZE, Header, behind
 from giaann_p2p.store.disk.replay import checked_header, file_name, file_numbers, read
 
 
@@ -63,6 +63,6 @@ def _damage(header: Header, data: bytes, end: int | None) -> Iterator[tuple[int,
 def _vouched(header: Header, data: bytes) -> int:
     """Return the end of a file's last mark, even if there is damage before it; 0 without a mark."""
     end = 0
-    while mark := header.next_record(data, max(end, HEADER_SIZE), MARK):
+    while mark := header.next_mark(data, max(end, HEADER_SIZE)):
         end = behind(mark)
     return end

@@ -1,11 +1,14 @@
 """A damaged log: it is refused by name and place, or reads as it always did."""
 
 import errno
+import struct
 from collections.abc import Iterator
 
 import pytest
+from xxhash import xxh3_64_intdigest
 
 from giaann_p2p.errors import DamagedError, DiskError
+from giaann_p2p.store.disk import record
 from giaann_p2p.store.disk.fake_disk import FakeDisk
 from giaann_p2p.store.disk.log import Log
 from giaann_p2p.store.disk.record import FORMAT, HEADER_SIZE, MARK, Header
@@ -194,3 +197,26 @@ def test_a_mark_inside_a_payload_is_no_mark(disk: FakeDisk, log: Log) -> None:
     torn = b"".join(Header(IDENTITY, 1, 0).record(1, mark * 9, len(whole)))
     disk.damage("log-00000001", whole + torn[:-1])
     assert found(disk) == [A]
+
+
+def test_payloads_full_of_heads_do_not_slow_the_search_for_marks(
+    disk: FakeDisk, log: Log, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each head claims to be a mark and to cover the rest of the file."""
+    size = 1 << 15
+    heads = (struct.pack("<3sBIQ", b"gRc", MARK, size - at, 0) for at in range(64, size, 16))
+    log.append([(1, b"".join(heads))])
+    hashed = [0]
+
+    def counted(data: bytes, seed: int = 0) -> int:
+        hashed[0] += len(data)
+        return xxh3_64_intdigest(data, seed)
+
+    monkeypatch.setattr(record, "xxh3_64_intdigest", counted)
+    assert list(verify(disk, IDENTITY)) == []
+    at = len(disk.read("log-00000001")) - 16  # where the last mark is
+    disk.damage("log-00000001", disk.read("log-00000001")[:at])
+    assert len(found(disk)) == 1
+    disk.damage("log-00000001", disk.read("log-00000001")[: at - 1])
+    assert found(disk) == []
+    assert hashed[0] < 20 * size
