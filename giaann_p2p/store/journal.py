@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 
-from giaann_p2p.errors import DiskError, UsageError
+from giaann_p2p.errors import DiskError, StoreError, UsageError
 from giaann_p2p.store import snapshot
 from giaann_p2p.store.disk.record import Place
 from giaann_p2p.store.disk.replay import file_numbers
@@ -46,6 +46,7 @@ class Journal:
         self.snapshotting = threading.RLock()
         """Held while a snapshot is written, and taken before `lock`. A doubling takes it, too, so
         that a snapshot has the shards of one layout only."""
+        self._no_snapshots = False
         self._snapshot_size = snapshot.size(disk.files) if disk else 0
         self._first = (disk and snapshot.newest(disk.files)) or 1  # first log file to replay
         numbers = file_numbers(disk.files) if disk else []
@@ -102,16 +103,21 @@ class Journal:
             return False
         return self._disk.log.size > max(_LEAST_LOG, _LOG_TO_SNAPSHOT * self._snapshot_size)
 
+    def end_snapshots(self) -> None:
+        """Abort a snapshot in progress after its current part, and refuse to write further ones."""
+        self._no_snapshots = True
+
     def snapshot(self) -> None:
         """Write a snapshot, then delete the log files that it replaces.
 
-        Other threads may write to the store meanwhile.
+        Other threads may write to the store meanwhile. StoreError after `end_snapshots`.
         """
         if self._disk is None:
             return
         files, log = self._disk.files, self._disk.log
         with self.snapshotting:
             with self.lock, undisturbed():
+                self._check_snapshots()
                 self.check()
                 number = log.roll()
                 self._state.archive.move(log.moves())
@@ -147,11 +153,16 @@ class Journal:
             yield Kind.NOTE, note_record(key, value)
         for part in self._state.parts(shards):
             with self.lock:
+                self._check_snapshots()
                 self.check()  # once the journal is sealed, memory may lag behind the log
                 captured = self._state.capture(self._state.unbroken.intersection(part))
             for record in content_records(self._state.content(captured), layout):
                 yield Kind.CONTENT, record
         self.sync()  # else a power cut might undo a drop whose shard's content stayed out
+
+    def _check_snapshots(self) -> None:
+        if self._no_snapshots:
+            raise StoreError("no snapshot is written, because the store is about to be closed")
 
     def _forget(self) -> None:
         """Delete the log files that the snapshot replaces, except those the archive needs."""

@@ -396,9 +396,16 @@ class Store(StoreReads):
     def snapshot(self) -> None:
         """Write a snapshot, then delete the log files that it replaces.
 
-        Other threads may write to the store meanwhile.
+        Other threads may write to the store meanwhile. StoreError after `end_snapshots`.
         """
         self._journal.snapshot()
+
+    def end_snapshots(self) -> None:
+        """Abort a snapshot in progress in another thread, and refuse to write further ones.
+
+        So whoever is about to close the store does not have to wait for a whole snapshot.
+        """
+        self._journal.end_snapshots()
 
     def compact(self) -> None:
         """Merge all batches, free the memory that dropped shards left, and write a snapshot."""

@@ -168,7 +168,10 @@ class StoreWriter:
         await self._idle.wait()
 
     async def run(self) -> None:
-        """Carry out changes until cancelled; the current group is finished first."""
+        """Carry out changes until cancelled; the current group is finished first.
+
+        A snapshot in progress is aborted, because the log has everything anyway.
+        """
         try:
             while True:
                 await self._work.wait()
@@ -183,6 +186,7 @@ class StoreWriter:
                         self._idle.set()
                 self._begin_snapshot()
         finally:
+            self._store.end_snapshots()
             if self._snapshot is not None:
                 self._snapshot.cancel()
                 await asyncio.gather(self._snapshot, return_exceptions=True)
