@@ -21,7 +21,11 @@ class Problem(NamedTuple):
 
 
 def verify(files: Files, identity: bytes, first: int = 1) -> Iterator[Problem]:
-    """Iterate over the problems of all log files; a missing file from `first` on is a problem."""
+    """Iterate over the problems of all log files; a missing file from `first` on is a problem.
+
+    A missing file before `first` is none: archived files are removed once their deltas are
+    released, and nothing records when.
+    """
     numbers = file_numbers(files)
     newest = max(numbers, default=first)
     end = None  # the next file's header states where a file ends, so start with the newest file
