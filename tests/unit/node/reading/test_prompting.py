@@ -75,7 +75,7 @@ def test_long_rows_that_have_not_changed_are_not_sent_again(learned: Delta, pars
             received.append(calls.bytes_in - before)
             await asyncio.sleep(1.5)  # until what is cached is too old
         assert received[0] > 50_000
-        assert max(received[1:]) < received[0] / 2
+        assert max(received[1:]) < 0.6 * received[0]  # short rows come again
         await oracle.close()
 
     play(story)
