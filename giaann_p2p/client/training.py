@@ -46,7 +46,7 @@ from giaann_p2p.swarm.wire.identity import Peer, name_of
 from giaann_p2p.swarm.wire.manifest import MOST_REDUNDANCY
 from giaann_p2p.swarm.wire.member_messages import AskManifest
 from giaann_p2p.swarm.wire.message import Message
-from giaann_p2p.swarm.wire.messages import Refusal, decode, encode
+from giaann_p2p.swarm.wire.messages import Refusal, decode_question, encode
 from giaann_p2p.swarm.wire.training_messages import Beat
 
 _TICK = 0.25
@@ -217,7 +217,7 @@ class Trainer:
             del self._jobs[job.number]
 
     async def _answer(self, peer: bytes, body: bytes) -> bytes:
-        question = decode(body)
+        question = decode_question(body)
         self._visiting.gate.check(Peer(peer), question)
         if isinstance(question, Beat) and (job := self._jobs.get(question.job)) is not None:
             return encode(job.beat(Peer(peer), question))

@@ -83,7 +83,7 @@ class Sampling(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Seeds the draws: the same seed yields the same answer."""
     repetition_penalty: float = 1.0
     """Divides the odds of each token that was read lately."""
-    stop: tuple[str, ...] = ()
+    stop: Annotated[tuple[str, ...], msgspec.Meta(max_length=_MOST_STOPS)] = ()
     """An answer ends before the token with which it would contain one of these texts."""
     rivals: int = 0
     """How many of the best candidates to return with each token; it may be one of them."""

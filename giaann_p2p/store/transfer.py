@@ -9,6 +9,7 @@ the shard.
 
 import hashlib
 from itertools import pairwise
+from typing import Annotated
 
 import msgspec
 import numpy as np
@@ -27,6 +28,8 @@ of a connection; only a few words were always the last of their sentence. Withou
 bytes could stand for any number of neurons."""
 PART = 1 << 18
 """The approximate number of connections per part; each part ends with a whole row."""
+_MOST_CONNECTIONS = 1 << 31
+_MOST_PARTS = _MOST_CONNECTIONS // PART + 1
 
 
 class Manifest(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
@@ -35,7 +38,7 @@ class Manifest(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fiel
     shard: int
     digest: bytes
     applied: bytes
-    parts: list[bytes]
+    parts: Annotated[list[bytes], msgspec.Meta(max_length=_MOST_PARTS)]
     """The digest of each part's bytes; it shows at once which peer sent a wrong part."""
     connections: int
 
@@ -55,7 +58,7 @@ class Manifest(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fiel
             f"the manifest's shard number is out of range: {found.shard}",
         )
         check(
-            0 <= found.connections < 1 << 31,
+            0 <= found.connections < _MOST_CONNECTIONS,
             f"the manifest's connections are out of range: {found.connections}",
         )
         most = found.connections // PART + 1

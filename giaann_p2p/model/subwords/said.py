@@ -1,7 +1,10 @@
 """A token of an answer, as plain values."""
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
+import msgspec
+
+from giaann_p2p.model.manner import MOST_RIVALS
 from giaann_p2p.model.rows import Name
 from giaann_p2p.model.subwords.basis import Basis
 
@@ -33,5 +36,5 @@ class SubwordToken(NamedTuple):
     """The number of candidates that the token was chosen from; 0 without any evidence."""
     probability: float
     """Its odds as a share of all candidates' odds; without evidence, its share of all tokens."""
-    rivals: tuple[Rival, ...] = ()
+    rivals: Annotated[tuple[Rival, ...], msgspec.Meta(max_length=MOST_RIVALS)] = ()
     """The best candidates, the best first, if they were asked for."""

@@ -30,13 +30,11 @@ from giaann_p2p.node.reading.thinking import Frequent, Thinking, Thought
 from giaann_p2p.swarm.wire.identity import Peer
 from giaann_p2p.swarm.wire.message import NEURON_BYTES, Message
 from giaann_p2p.swarm.wire.messages import BUSY, Refusal
-from giaann_p2p.swarm.wire.prompt_messages import Ask, Cost, Told, continued
+from giaann_p2p.swarm.wire.prompt_messages import MOST_TOLD, Ask, Cost, Told, continued
 
 _BUSY = f"{BUSY}: this peer answers too many prompts already; ask another peer, or later"
 _FULL = f"{BUSY}: no memory is left here for another prompt; ask another peer, or later"
 _CLOSED = "this peer is ending, and answers no more prompts; ask another one"
-_MOST_TOLD = 1 << 10
-"""Maximum number of tokens in one answer, because the length of a message is bounded."""
 _QUIET_WAITS = 2
 """A session is quiet if its last request is older than this multiple of `PromptOptions.wait`. Then
 no request waits for it, because each ends within that time and `gather`."""
@@ -214,7 +212,7 @@ class _Session:
     def told(self, count: int) -> Told | None:
         """Return the answer's tokens after the first `count`; None if the session failed first."""
         at = count - self._first
-        end = at + _MOST_TOLD
+        end = at + MOST_TOLD
         tokens, costs = self._tokens[at:end], self._costs[at:end]
         if self._refused and not tokens:
             return None

@@ -23,7 +23,7 @@ from giaann_p2p.node.members.presence import Presence
 from giaann_p2p.store.layout import Layout, Shards
 from giaann_p2p.swarm.members.peers_view import PeersView
 from giaann_p2p.swarm.wire.identity import Peer
-from giaann_p2p.swarm.wire.messages import BUSY, Refusal, decode, encode
+from giaann_p2p.swarm.wire.messages import BUSY, Refusal, decode_question, encode
 from giaann_p2p.swarm.wire.record import Announcement
 from giaann_p2p.swarm.wire.shardset import packed
 
@@ -94,7 +94,7 @@ async def announced(
     presence = Presence(context, lookout, "storage", record)
 
     def answer(peer: bytes, body: bytes) -> bytes:
-        question = decode(body)
+        question = decode_question(body)
         context.gate.check(Peer(peer), question)
         known = context.gate.answer(question)
         return _OPENING if known is None else encode(known)

@@ -38,7 +38,7 @@ from giaann_p2p.swarm.wire.messages import (
     Pushed,
     PushFrom,
     Refusal,
-    decode,
+    decode_question,
     doublings_of,
     encode,
 )
@@ -97,7 +97,7 @@ class Reception:
         counters, began = self._counters, perf_counter()
         counters.bytes_in += len(body)
         try:
-            question, doublings = decode(body), doublings_of(body)
+            question, doublings = decode_question(body), doublings_of(body)
         except MessageError:
             counters.unreadable += 1
             raise

@@ -34,7 +34,7 @@ from giaann_p2p.swarm.training.writer import Writer
 from giaann_p2p.swarm.wire.actions import Action, Call, Compute, Reply, Stop
 from giaann_p2p.swarm.wire.identity import Peer, name_of
 from giaann_p2p.swarm.wire.message import Message
-from giaann_p2p.swarm.wire.messages import Refusal, decode, encode
+from giaann_p2p.swarm.wire.messages import Refusal, decode_question, encode
 from giaann_p2p.swarm.wire.prompt_messages import Ask, Told
 from giaann_p2p.swarm.wire.record import Announcement, Load
 from giaann_p2p.swarm.wire.training_messages import Learn, LearnAck
@@ -170,7 +170,7 @@ class ComputeNode:
         counters = self.counters
         counters.bytes_in += len(body)
         try:
-            question = decode(body)
+            question = decode_question(body)
         except MessageError:
             counters.unreadable += 1
             raise

@@ -383,59 +383,64 @@ class Refusal(Message, frozen=True, tag="refused"):
         return self.reason.startswith(NO_SOURCE)
 
 
-AnyMessage = (
+AnyQuestion = (
     Push
     | PushFrom
     | Carry
-    | Carried
     | FetchCarried
-    | Pushed
     | Read
     | ReadSlice
-    | Rows
     | AskColumn
-    | Column
     | AskNouns
-    | Nouns
     | Compare
-    | Compared
     | Fetch
-    | Fetched
     | Offer
-    | Offered
     | AskPart
-    | Part
     | AskDigests
-    | Digests
     | Learn
     | LearnIn
     | LearnCut
-    | LearnAck
     | Beat
-    | BeatAck
     | Ask
-    | Continued
-    | ContinuedSubwords
     | AskManifest
-    | ManifestIs
     | AskRelease
-    | ReleaseIs
     | AskRevoked
     | RevokedIs
     | AskEdition
     | EditionIs
-    | Refusal
     | AskProof
-    | Proof
     | AskOrphans
-    | OrphansAre
     | AskRecords
     | AskPulses
+)
+"""What a peer may be asked. A peer may also be asked to adopt a newer document of the founder."""
+AnyMessage = (
+    AnyQuestion
+    | Carried
+    | Pushed
+    | Rows
+    | Column
+    | Nouns
+    | Compared
+    | Fetched
+    | Offered
+    | Part
+    | Digests
+    | LearnAck
+    | BeatAck
+    | Continued
+    | ContinuedSubwords
+    | ManifestIs
+    | ReleaseIs
+    | Refusal
+    | Proof
+    | OrphansAre
     | RecordsAre
 )
 
 _ENCODER = msgspec.msgpack.Encoder()
-_DECODER = msgspec.msgpack.Decoder(AnyMessage)
+_DECODER: msgspec.msgpack.Decoder[Message] = msgspec.msgpack.Decoder(AnyMessage)
+_QUESTIONS: msgspec.msgpack.Decoder[Message] = msgspec.msgpack.Decoder(AnyQuestion)
 
 
 def encode(message: Message, doublings: int = 0) -> bytes:
@@ -453,14 +458,22 @@ def encode(message: Message, doublings: int = 0) -> bytes:
 
 def decode(data: bytes | memoryview) -> Message:
     """Decode a message from untrusted bytes; MessageError says what is wrong with them."""
+    return _decoded(data, _DECODER)
+
+
+def decode_question(data: bytes | memoryview) -> Message:
+    """Decode a question, as `decode` does; an answer is refused before its fields are unpacked."""
+    return _decoded(data, _QUESTIONS)
+
+
+def _decoded(data: bytes | memoryview, decoder: msgspec.msgpack.Decoder[Message]) -> Message:
     if len(data) > MOST_BYTES:
         raise MessageError(f"a message has {len(data):,} bytes; at most {MOST_BYTES:,} are read")
     body = memoryview(data)[2 if doublings_of(data) else 1 :]
     try:
-        message: Message = _DECODER.decode(body)
+        return decoder.decode(body)
     except (msgspec.MsgspecError, UnicodeDecodeError, UsageError) as error:
         raise MessageError(f"{UNREADABLE}: {error}") from None
-    return message
 
 
 def doublings_of(data: bytes | memoryview) -> int:

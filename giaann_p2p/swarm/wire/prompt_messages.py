@@ -13,7 +13,13 @@ from giaann_p2p.swarm.wire.message import NEURON_BYTES, Amount, Message
 
 MOST_PROMPT = 1 << 16
 """Maximum length of a prompt, in characters."""
+MOST_TOLD = 1 << 10
+"""Maximum number of tokens in one answer, because the length of a message is bounded."""
+_MOST_UNKNOWN = 2 * MOST_PROMPT
+"""Maximum number of unknown neurons in one answer: a prompt has fewer than two to a character."""
 _NUMBER = 16
+_TOLD = msgspec.Meta(max_length=MOST_TOLD)
+_Unknown = Annotated[list[str], msgspec.Meta(max_length=_MOST_UNKNOWN)]
 
 
 class Ask(Message, frozen=True, tag="ask"):
@@ -53,16 +59,19 @@ class Cost(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=T
 
 
 class Told(Message, frozen=True):
-    """Answer to `Ask`: the tokens after `said`; there are none yet if the next one takes long."""
+    """Answer to `Ask`: the tokens after `said`; there are none yet if the next one takes long.
+
+    Its lists are bounded, because one byte of a message can stand for a whole `Cost`.
+    """
 
     completion: str
     """The missing rest of the prompt's last word."""
-    unknown: list[str]
+    unknown: _Unknown
     """The neurons of the prompt that were never learned, as text."""
-    tokens: Sequence[AnyToken]
+    tokens: Annotated[Sequence[AnyToken], _TOLD]
     stopped: Stopped | None
     """Why the answer is complete; None if it goes on."""
-    costs: list[Cost] = msgspec.field(default_factory=list)
+    costs: Annotated[list[Cost], _TOLD] = msgspec.field(default_factory=list)
     """Cost of each token, in order."""
     begun: Cost | None = None
     """The cost of processing the prompt; None while that is not done."""
@@ -73,13 +82,13 @@ class Told(Message, frozen=True):
 class Continued(Told, frozen=True, tag="told"):
     """The answer `Told` in a swarm of the profile `words`, or without tokens."""
 
-    tokens: list[Token]
+    tokens: Annotated[list[Token], _TOLD]
 
 
 class ContinuedSubwords(Told, frozen=True, tag="told subwords"):
     """The answer `Told` in a swarm of the profile `subwords`."""
 
-    tokens: list[SubwordToken]
+    tokens: Annotated[list[SubwordToken], _TOLD]
 
 
 def continued(

@@ -17,7 +17,7 @@ from giaann_p2p.swarm.wire.message import Message
 from giaann_p2p.swarm.wire.messages import Compare, Compared, Push, Pushed, Refusal, decode, encode
 from giaann_p2p.swarm.wire.replica import ReplicaState
 from giaann_p2p.swarm.wire.shardset import packed
-from giaann_p2p.swarm.wire.training_messages import LearnAck
+from giaann_p2p.swarm.wire.training_messages import Beat, LearnAck
 from tests.unit.node.helpers import (
     ALL,
     JOB,
@@ -169,12 +169,14 @@ def test_it_waits_for_the_others_from_its_first_look_on_and_not_from_its_beginni
 def test_a_request_that_is_no_message_is_refused_and_counted() -> None:
     async def story(town: Town) -> None:
         house, client = town.add(), Client(town)
-        for body in (b"", b"rubbish", encode(Pushed(b"\0"))[:-1]):
+        half, answer = encode(Pushed(b"\0"))[:-1], encode(LearnAck())
+        for body in (b"", b"rubbish", half, answer):
             with pytest.raises(Turned, match="message"):
                 await client.transport.call(house.me, body, timeout=1)
-        assert house.node.counters.unreadable == 3
-        answer = decode(await client.transport.call(house.me, encode(LearnAck()), timeout=1))
-        assert answer == Refusal("LearnAck is not a question")
+        assert house.node.counters.unreadable == 4
+        beat = encode(Beat(bytes(16), [], [], []))
+        told = decode(await client.transport.call(house.me, beat, timeout=1))
+        assert told == Refusal("Beat is not a question")
         assert house.node.counters.refused == 1
 
     play(story)

@@ -1,24 +1,35 @@
 """Messages as bytes, and back."""
 
+from collections.abc import Callable, Iterator
+from typing import get_args
+
 import msgspec
+import msgspec.inspect as kinds_of
 import pytest
 
 from giaann_p2p.errors import MessageError
+from giaann_p2p.model.manner import MOST_RIVALS
 from giaann_p2p.store.layout import MOST_SHARDS
+from giaann_p2p.swarm.wire.admission import MAY_ASK
+from giaann_p2p.swarm.wire.member_messages import AskManifest
 from giaann_p2p.swarm.wire.message import Message
 from giaann_p2p.swarm.wire.messages import (
     MOST_BYTES,
     VERSION,
     AnyMessage,
+    AnyQuestion,
     Part,
     decode,
+    decode_question,
     doublings_of,
     encode,
 )
+from giaann_p2p.swarm.wire.prompt_messages import MOST_TOLD, Continued, ContinuedSubwords, Cost
 from giaann_p2p.swarm.wire.row_mark import MARK_BYTES, SALT_BYTES
 from giaann_p2p.swarm.wire.row_messages import MOST_READ
 from giaann_p2p.swarm.wire.training_messages import Learn, learn_order
-from tests.helpers_swarm import JOB, MESSAGES
+from tests.helpers_hostile import peak_of
+from tests.helpers_swarm import JOB, MESSAGES, SUBWORD, TOKEN
 
 
 def test_there_is_one_of_each_kind() -> None:
@@ -95,6 +106,64 @@ def raw(*fields: object) -> bytes:
 def test_what_is_no_message_is_refused(data: bytes) -> None:
     with pytest.raises(MessageError, match="cannot be read"):
         decode(data)
+
+
+def test_every_list_of_a_message_is_bounded() -> None:
+    found = dict(lists(kinds_of.type_info(AnyMessage), ""))
+    assert [place for place, most in found.items() if most is None] == []
+    assert len(found) > 30
+    assert found["ContinuedSubwords.tokens.SubwordToken.rivals"] == MOST_RIVALS
+    assert found["Ask.manner.Manner.sampling.Sampling.stop"] == 16
+
+
+def lists(kind: kinds_of.Type, place: str) -> Iterator[tuple[str, int | None]]:
+    """Return the lists of a type by the fields that lead to them, and their longest lengths."""
+    if isinstance(kind, kinds_of.CollectionType):
+        yield place, kind.max_length
+        yield from lists(kind.item_type, place)
+    elif isinstance(kind, kinds_of.StructType | kinds_of.NamedTupleType):
+        for field in kind.fields:
+            yield from lists(field.type, f"{place}.{kind.cls.__name__}.{field.name}".strip("."))
+    else:
+        assert not isinstance(kind, kinds_of.DictType | kinds_of.AnyType | kinds_of.RawType)
+        inner = getattr(kind, "types", getattr(kind, "item_types", ()))
+        for one in inner:
+            yield from lists(one, place)
+
+
+def test_a_byte_of_an_answer_is_not_unpacked_to_an_object_without_end() -> None:
+    """An empty list is a `Cost`, and an empty text or list may be anything else."""
+    for empty in (b"\x90", b"\xa0", b"\x93\xa0\xa0\x90"):
+        for place in range(1, 6):
+            fields = [b"\xa0", b"\x90", b"\x90", b"\xc0", b"\x90"]
+            fields[place - 1] = b"\xdd\x00\x10\x00\x00" + empty * (1 << 20)
+            data = bytes([VERSION]) + b"\x96\xa4told" + b"".join(fields)
+            assert peak_of(lambda data=data: refused(data, decode)) < 1 << 24  # type: ignore[misc]
+            asked = peak_of(lambda data=data: refused(data, decode_question))  # type: ignore[misc]
+            assert asked < 1 << 16
+
+
+def refused(data: bytes, read: Callable[[bytes], Message]) -> None:
+    with pytest.raises(MessageError, match="cannot be read"):
+        read(data)
+
+
+def test_the_longest_answer_passes() -> None:
+    for told in (
+        Continued("", ["zorp"] * 2000, [TOKEN] * MOST_TOLD, None, [Cost()] * MOST_TOLD),
+        ContinuedSubwords("", [], [SUBWORD] * MOST_TOLD, None, [Cost()] * MOST_TOLD),
+    ):
+        assert decode(encode(told)) == told
+
+
+def test_what_is_asked_is_a_question() -> None:
+    """Whoever answers a question has a right to it, or refuses it."""
+    assert {*get_args(AnyQuestion)} == {*MAY_ASK, AskManifest}
+    for message in MESSAGES:
+        if isinstance(message, AnyQuestion):
+            assert decode_question(encode(message)) == message
+        else:
+            refused(encode(message), decode_question)
 
 
 @pytest.mark.parametrize("doublings", [1, 16])
