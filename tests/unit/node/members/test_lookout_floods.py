@@ -24,7 +24,7 @@ from giaann_p2p.swarm.wire.record import (
     bucket_of,
     signed,
 )
-from tests.unit.node.helpers import identity
+from tests.unit.node.helpers import EPOCH, identity
 from tests.unit.node.members.test_lookout import ME, Place, announcement, play
 from tests.unit.swarm.helpers_pulses import chained
 
@@ -100,6 +100,33 @@ def test_a_flood_of_wrong_bare_pulses_hides_nobody_and_costs_little(number: int)
         await place.lookout.look()
         assert {one.peer for one in honest} < place.members() | {ME.peer}
         assert refused < place.lookout.refused <= refused + 2  # one a look
+
+    play(story)
+
+
+@pytest.mark.parametrize("merged", [True, False])
+def test_a_flood_of_old_records_makes_nobody_distrust_its_clock(
+    merged: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As from the node of the board whose answer comes first.
+
+    It is enough that a true record is in the directory, or that it is examined.
+    """
+
+    async def story(place: Place) -> None:
+        strangers = [Identity.from_seed(number.to_bytes(32, "big")) for number in range(1000, 1300)]
+        old = [signed(one, announcement(one, now=EPOCH - 30 * 86_400)) for one in strangers]
+        honest = [signed(one, announcement(one)) for one in map(identity, range(2, 4))]
+
+        async def look(role: str) -> list[list[bytes]]:
+            return [old, honest, honest]
+
+        monkeypatch.setattr(place.lookout._board, "look", look)
+        if not merged:
+            monkeypatch.setattr(place.lookout, "_sees_others", lambda now: False)
+        assert await place.lookout.look()
+        assert place.lookout.whole.is_set()
+        assert place.lookout.clock_fault == ""
 
     play(story)
 
