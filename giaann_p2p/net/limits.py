@@ -46,6 +46,10 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     stalled_after: float = 60.0
     """The seconds without progress after which an incoming request, or a response that the peer
     does not read, is dropped."""
+    slowest: int = 1 << 13
+    """The bytes per second below which an incoming request, or a response to the peer, is dropped,
+    once it has also taken `stalled_after` seconds. More: slow peers hold less memory. Less: lines
+    can be thinner; the thinnest that a push reckons with carries twice as much."""
     greeting_within: float = 10.0
     """The seconds within which a peer must say hello; otherwise the connection ends."""
     stranger_calls: int = 4
@@ -64,6 +68,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
             "ping_after",
             "silent_after",
             "stalled_after",
+            "slowest",
         ):
             _check(getattr(self, name) > 0, f"{name} must be more than 0")
         for name in ("greeting_within", "stranger_calls", "stranger_longest", "stranger_within"):

@@ -44,7 +44,10 @@ class Server:
 
     def expire(self, exchange: Exchange, events: list[Event]) -> None:
         """Refuse a peer's request because its body, or its response's body, has stalled."""
-        after = f"the transfer made no progress for {self._books.serving.stalled_after:g} s"
+        limits = self._books.serving
+        after = f"the transfer made no progress for {limits.stalled_after:g} s"
+        if self._books.now >= exchange.until:
+            after = f"the transfer was slower than {limits.slowest:,} bytes a second"
         if exchange.state is LinkState.ANSWERING:
             events.append(Cancelled(exchange.request))
         self.refuse(exchange.request, Refused(Reason.STALLED, after))

@@ -2,8 +2,10 @@
 
 A short body is one frame; a long one moves in chunks, as credit allows. Room is reserved for bytes
 as they arrive, so a body that is announced but does not arrive takes no room. A body of the peer's
-request, or of the response to it, may stall for at most `stalled_after` seconds; a request of this
-side has its own deadline instead.
+request, or of the response to it, may stall for at most `stalled_after` seconds, and may not be
+slower than `slowest` in all; a request of this side has its own deadline instead. Only moving bytes
+are progress: credit is not, unless it lets a waiting body go on. Otherwise a peer could hold a
+response in memory without end by a byte of credit now and then.
 """
 
 from giaann_p2p.net.bodies import Incoming, Outgoing
@@ -23,11 +25,13 @@ class Traffic:
     def send(self, exchange: Exchange, whole: Kind, body: bytes) -> None:
         """Queue a body to be sent, for which the caller has reserved room."""
         exchange.outgoing = Outgoing(whole, exchange.request, body)
+        exchange.until = self._time_for(len(body))
         self._books.outbox.add(exchange.outgoing)
 
     def expect(self, exchange: Exchange, incoming: Incoming) -> None:
         """Begin to receive a long body, and give the sender its first credit."""
         exchange.incoming = incoming
+        exchange.until = self._time_for(incoming.length)
         self.put_off(exchange)
         self._give_credit(exchange.request, incoming)
 
@@ -87,13 +91,19 @@ class Traffic:
             body.credit(more)
             if was_parked and not body.parked:
                 self._books.outbox.add(body)
-            self.put_off(exchange)
+                self.put_off(exchange)
 
     def put_off(self, exchange: Exchange) -> None:
         """Restart the stall timer of a peer's request, because its body has made progress."""
         if exchange.state not in CALLER:
             books = self._books
-            books.alarms.set(exchange.request, books.now + books.limits.stalled_after)
+            stalled = books.now + books.limits.stalled_after
+            books.alarms.set(exchange.request, min(stalled, exchange.until))
+
+    def _time_for(self, size: int) -> float:
+        """Return the time until which a body of this size may take."""
+        limits = self._books.limits
+        return self._books.now + limits.stalled_after + size / limits.slowest
 
     def _give_credit(self, request: int, incoming: Incoming) -> None:
         more = incoming.grant()

@@ -428,6 +428,84 @@ def test_what_stalls_is_dropped() -> None:
     assert_nothing_is_held(rogue.honest)
 
 
+def passing(rogue: Rogue, seconds: float) -> list[object]:
+    """Let time pass for an honest side that hears pings meanwhile; return its events."""
+    events: list[object] = []
+    until = rogue.now + seconds
+    while rogue.now < until:
+        rogue.now = min(until, rogue.now + 5)
+        rogue.send(Kind.PING, 0, bytes(8))
+        events += rogue.honest.tick(rogue.now)
+    return events
+
+
+@pytest.mark.parametrize("parked", [True, False])
+def test_a_little_credit_now_and_then_does_not_hold_a_response(parked: bool) -> None:
+    """Neither while the body waits for credit, nor while it waits for the line to take it."""
+    rogue = Rogue()
+    rogue.send(Kind.REQUEST, 1, b"")
+    rogue.honest.respond(1, bytes(2 << 20))
+    if parked:
+        rogue.hear()
+    events: list[object] = []
+    for _ in range(2):
+        events += passing(rogue, 50)
+        rogue.send(Kind.CREDIT, 1, NUMBER.pack(1))
+    assert events == [Cancelled(1)]
+    rogue.hear()
+    assert_nothing_is_held(rogue.honest)
+
+
+def test_credit_for_a_whole_chunk_lets_a_response_go_on() -> None:
+    rogue = Rogue()
+    rogue.send(Kind.REQUEST, 1, b"")
+    rogue.honest.respond(1, bytes(FREE + 2 * CHUNK))
+    rogue.hear()
+    for _ in range(2):
+        assert passing(rogue, 50) == []
+        rogue.send(Kind.CREDIT, 1, NUMBER.pack(CHUNK))
+    assert Kind.END in [kind for kind, _, _ in rogue.hear()]
+    assert_nothing_is_held(rogue.honest)
+
+
+@pytest.mark.parametrize(("seconds", "passes"), [(20, True), (55, False)])
+def test_a_body_may_be_as_slow_as_a_thin_line_and_no_slower(seconds: float, passes: bool) -> None:
+    size, number = 4 << 20, 1
+    rogue = Rogue()
+    rogue.send(Kind.LONG, number, NUMBER.pack(size))
+    events, heard = list[object](), rogue.hear()
+    for _ in range(size // CHUNK):
+        events += passing(rogue, seconds)
+        rogue.send(Kind.CHUNK, number, bytes(CHUNK))
+        heard += rogue.hear()
+    ending = ENDING.pack(size, xxh3_64_intdigest(bytes(size)))
+    events += rogue.send(Kind.END, number, ending)
+    told = [Refused.from_bytes(data) for kind, _, data in heard if kind is Kind.ERROR]
+    if passes:
+        assert (events, told) == ([Requested(number, bytes(size))], [])
+        return
+    assert events == []
+    assert [(why.reason, str(why)) for why in told] == [
+        (Reason.STALLED, "the transfer was slower than 8,192 bytes a second")
+    ]
+    assert_nothing_is_held(rogue.honest)
+
+
+@pytest.mark.parametrize(("seconds", "passes"), [(20, True), (55, False)])
+def test_a_response_may_be_read_as_slowly(seconds: float, passes: bool) -> None:
+    rogue = Rogue()
+    rogue.send(Kind.REQUEST, 1, b"")
+    rogue.honest.respond(1, bytes(4 << 20))
+    events, heard = [], rogue.hear()
+    for _ in range(((4 << 20) - FREE) // CHUNK):
+        events += passing(rogue, seconds)
+        rogue.send(Kind.CREDIT, 1, NUMBER.pack(CHUNK))
+        heard += rogue.hear()
+    assert events == ([] if passes else [Cancelled(1)])
+    assert (Kind.END in [kind for kind, _, _ in heard]) == passes
+    assert_nothing_is_held(rogue.honest)
+
+
 LONG = NUMBER.pack(1 << 20)
 OUTLAWS: dict[str, list[tuple[Kind, int, Buffer]]] = {
     "request 3 is out of order after request 5": [(Kind.REQUEST, 5, b""), (Kind.REQUEST, 3, b"")],
