@@ -191,6 +191,8 @@ class Batch:
         the device lacks memory, each half is settled separately, so that a state gets a fault only
         if it fails alone.
         """
+        if not states:
+            return
         try:
             self._settle(states)
         except Exception as error:  # noqa: BLE001  (the owners of the faulty states raise it)
@@ -286,15 +288,19 @@ class Batch:
         return self._end - room
 
     def _sweep(self) -> None:
-        """Clear the lanes that were given back."""
+        """Clear the lanes that were given back; if that fails, the next sweep tries again."""
         if not self._left:
             return
         left = []
         while self._left:
             left.append(self._left.popleft())
         fired = [(wirings, start) for start, _, wirings in left if wirings]
-        if fired:
-            self._lanes.clear([wirings for wirings, _ in fired], [start for _, start in fired])
+        try:
+            if fired:
+                self._lanes.clear([wirings for wirings, _ in fired], [start for _, start in fired])
+        except BaseException:
+            self._left.extend(left)
+            raise
         for start, room, _ in left:
             self._free.setdefault(room, []).append(start)
             self._used -= room

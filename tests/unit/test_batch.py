@@ -201,3 +201,28 @@ def test_an_error_ends_only_the_mind_that_it_concerns(monkeypatch: pytest.Monkey
     found = run(abreast([best(mind) for mind in others]), ROWS)
     assert found == [run(best(mind), ROWS) for mind in others]
     assert repr(batch).startswith("<Batch: ")
+
+
+def test_lanes_that_cannot_be_cleared_are_cleared_later(monkeypatch: pytest.MonkeyPatch) -> None:
+    batch = Batch(SMALL)
+    first = states(batch, 2)
+    before = step(batch, first, WORDS[0])
+    used = batch.nbytes
+    for state in first:
+        state.leave()
+
+    def fails(*lanes: object) -> None:
+        raise RuntimeError("the device is gone")
+
+    clear = batch._lanes.clear
+    monkeypatch.setattr(batch._lanes, "clear", fails)
+    batch.settle([])  # ends, although nothing could be settled in halves
+    (lost,) = states(batch, 1)
+    lost.heard.rows.append(row_of(ROWS, WORDS[0]))
+    batch.settle([lost])
+    with pytest.raises(RuntimeError, match="the device is gone"):
+        lost.candidates()
+    monkeypatch.setattr(batch._lanes, "clear", clear)
+    later = states(batch, 2)
+    assert step(batch, later, WORDS[0]) == before
+    assert batch.nbytes == used

@@ -113,19 +113,32 @@ class Thinking:
 
     async def _work(self) -> None:
         """Do the work that is due, turn by turn, until none is left."""
-        while self._due:
-            due = [(works, one) for works, one in self._due if not one.done()]
-            self._due = []
-            works = [work for some, _ in due for work in some]
+        try:
+            while self._due:
+                due = [(works, one) for works, one in self._due if not one.done()]
+                self._due = []
+                await self._do([work for some, _ in due for work in some], [one for _, one in due])
+                await asyncio.sleep(0)  # let the answers continue; they may add more work
+        finally:
+            self._working = None
+
+    async def _do(self, works: Sequence[Work], due: Sequence[asyncio.Future[None]]) -> None:
+        """Do one turn's work; if it fails, all answers of this turn fail, and no others."""
+        fault: Exception | None = None
+        try:
             if sum(work.connections for work in works) > _MUCH:
                 await asyncio.get_running_loop().run_in_executor(self._minding, done, works)
             else:
                 done(works)
-            for _, finished in due:
-                if not finished.done():
-                    finished.set_result(None)
-            await asyncio.sleep(0)  # let the answers continue; they may add more work
-        self._working = None
+        except Exception as error:  # noqa: BLE001  (the answers that wait for the work raise it)
+            fault = error
+        for finished in due:
+            if finished.done():
+                continue
+            if fault is None:
+                finished.set_result(None)
+            else:
+                finished.set_exception(fault)
 
 
 class Thought:

@@ -134,6 +134,31 @@ def test_an_error_in_a_step_is_its_owners_alone(spec: ModelSpec) -> None:
     clock.run(main())
 
 
+@pytest.mark.parametrize("connections", [1, 1 << 20], ids=["loop", "thread"])
+def test_work_that_fails_ends_its_turns_answers_and_no_later_ones(
+    spec: ModelSpec, connections: int
+) -> None:
+    class Failing(Counted):
+        def together(self, others: Sequence[Work]) -> None:
+            raise MemoryError(len(others))
+
+    def failing(notes: list[int]) -> Steps[None]:
+        yield [Failing(notes, connections)]
+
+    async def main() -> None:
+        thinking, notes = thinking_of(Peers(), spec), list[int]()
+        async with asyncio.timeout(10):
+            runs = [thinking.through(failing(notes), Bill())]
+            runs += [thinking.through(failing(notes), Bill())]
+            found = await asyncio.gather(*runs, return_exceptions=True)
+            assert [type(one) for one in found] == [MemoryError] * 2
+            assert await thinking.through(steps(notes, 3, connections), Bill()) == 3
+        assert notes == [1, 1, 1]
+        await thinking.close()
+
+    clock.run(main())
+
+
 class Distant:
     """Rows that take a while to come."""
 
