@@ -94,6 +94,7 @@ def gate_of(folder: Folder, place: JoinedHost, manifest: Manifest, rights: Right
         place.token,
         keep=membership.keep_revoked,
         keep_edition=membership.keep_edition,
+        stores=bool(rights & Rights.STORAGE),
     )
     gate.recall(membership.revoked())
     gate.recall_edition(membership.edition())

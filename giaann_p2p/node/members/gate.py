@@ -11,7 +11,8 @@
    saved.
 5. At a storage peer, an edition with more shards takes effect once the peer's shards are divided.
    If the disk is full, the edition is refused, because a divided store must not be opened by the
-   former rules.
+   former rules. That holds while the store is still being opened, too: it is then divided by the
+   rules that this peer knows.
 6. A peer that counts another number of shards gets this peer's edition, but the same edition again
    only after some seconds: an edition that cuts columns is large, and a question is small.
 """
@@ -62,7 +63,8 @@ class Gate:
     """Checks whether other peers may ask their questions, and answers those common to all roles.
 
     `token` is this peer's own; it may be empty in an open swarm. `keep` saves a newer list of
-    revoked members, and `keep_edition` a newer edition of the swarm's rules.
+    revoked members, and `keep_edition` a newer edition of the swarm's rules. `stores`: whether this
+    peer has shards, or is opening them.
     """
 
     def __init__(
@@ -73,6 +75,8 @@ class Gate:
         clock: Callable[[], float] | None = None,
         keep: Callable[[bytes], None] = lambda revoked: None,
         keep_edition: Callable[[bytes], None] = lambda edition: None,
+        *,
+        stores: bool = False,
     ) -> None:
         self.admission, self.editions = Admission(manifest), Editions(manifest)
         self.token = token
@@ -86,6 +90,7 @@ class Gate:
         self._changed: list[Callable[[], None]] = []
         self._on_edition: list[Callable[[], None]] = []
         self._divide: Divide | None = None
+        self._stores = stores
         self._dividing = b""  # the edition that waits until this peer has divided its shards
         self._listed: Callable[[AskRecords | AskPulses], Message] = lambda question: _NO_DIRECTORY
         self._told = set[Peer]()  # peers that have got `_told_edition` since `_told_since`
@@ -105,7 +110,7 @@ class Gate:
 
     def on_division(self, divide: Divide) -> None:
         """Let an edition with more shards take effect once `divide` has divided the shards here."""
-        self._divide = divide
+        self._divide, self._stores = divide, True
 
     def rules(self) -> Rules:
         """Return the swarm's rules by the newest edition that this peer knows."""
@@ -205,16 +210,16 @@ class Gate:
             raise EditionDelayed(
                 f"{messages.BUSY}: this peer still divides its shards for an earlier edition"
             )
-        divide = self._divide if self.editions.divides(edition) else None
+        divides = self.editions.divides(edition)
         try:
             self._keep_edition(edition)
         except DiskError as error:
-            if divide:
+            if divides and self._stores:
                 raise EditionDelayed(f"the edition could not be saved: {error}") from None
             _LOG.warning("the edition of the swarm's rules could not be saved: %s", error)
-        if divide:
+        if divides and self._divide is not None:
             self._dividing = edition
-            divide(self.editions.shards_of(edition), self._divided)
+            self._divide(self.editions.shards_of(edition), self._divided)
         else:
             self._adopt(edition)
         return True

@@ -1,6 +1,7 @@
 """The gate of a swarm that only its members may join: who is served, who is revoked."""
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -235,12 +236,17 @@ def test_an_edition_in_place_of_an_answer_is_learned_unless_it_is_forged() -> No
     assert one.rules().edition == 3
 
 
-def test_an_edition_with_more_shards_that_cannot_be_kept_is_refused() -> None:
+@pytest.mark.parametrize("is_open", [True, False])
+def test_an_edition_with_more_shards_that_cannot_be_kept_is_refused(is_open: bool) -> None:
+    """By a peer that has shards, or is still opening them: then they are divided when it has."""
+
     def full(data: bytes) -> None:
         raise DiskError("the disk is full")
 
-    one = Gate(CLOSED, Transport(), clock=lambda: NOW, keep_edition=full)  # type: ignore[arg-type]
-    one.on_division(lambda shards, then: then())
+    transport: Any = Transport()
+    one = Gate(CLOSED, transport, clock=lambda: NOW, keep_edition=full, stores=not is_open)
+    if is_open:
+        one.on_division(lambda shards, then: then())
     said = one.answer(EditionIs(doubled(3)))
     assert isinstance(said, messages.Refusal)
     assert "the edition could not be saved: the disk is full" in said.reason
