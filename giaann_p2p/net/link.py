@@ -196,9 +196,12 @@ class Link:
 
     def _take(self, data: bytes) -> None:
         greeted = self.connection.greeted
-        self._tell(self.connection.feed(data, self._loop.time()))
+        events = self.connection.feed(data, self._loop.time())
         if self.connection.greeted and not greeted:
-            self._greeted(self)
+            self._greeted(self)  # it may refuse the connection, and so what came with the hello
+        if self.connection.over:
+            events = [event for event in events if not isinstance(event, Requested)]
+        self._tell(events)
         self._stir()
 
     async def _write(self) -> None:

@@ -447,6 +447,34 @@ def test_one_connection_too_many_takes_the_place_of_an_idle_one_or_is_refused() 
     swarm(story, count=4, limits=TransportLimits(connection=QUICK, connections=2))
 
 
+def test_what_comes_with_the_hello_of_one_connection_too_many_is_not_served() -> None:
+    async def story(place: Place) -> None:
+        served = list[bytes]()
+
+        async def slow(peer: Peer, body: bytes) -> bytes:
+            await asyncio.sleep(3)
+            return b""
+
+        def answer(peer: Peer, body: bytes) -> Coroutine[Any, Any, bytes]:
+            served.append(body)
+            return slow(peer, body)
+
+        place.peers[0].serve(answer)
+        asked = [b"one", b"two", b"three"]
+        streams = []
+        for number, body in enumerate(asked):
+            stream = await place.network.node(peer_id(90 + number)).dial(place.ids[0])
+            sealer = Sealer(number)
+            await stream.write([sealer.hello + joined(sealer.seal(Kind.REQUEST, 1, body))])
+            await asyncio.sleep(0.5)
+            streams.append(stream)
+        assert served == asked[:2]
+        for stream in streams:
+            stream.abort()
+
+    swarm(story, limits=TransportLimits(connection=QUICK, connections=2))
+
+
 def test_a_flood_of_streams_is_bounded() -> None:
     async def story(place: Place) -> None:
         node = place.network.node(peer_id(99))
