@@ -319,6 +319,8 @@ class HiveBoard:
                 )
             except (GiaannError, OSError) as error:
                 _LOG.info("joining the peer directory failed: %s; trying again", error)
+            except Exception:  # noqa: BLE001  (else this node would never join again)
+                _LOG.exception("joining the peer directory failed; trying again")
             self._tried.set()
             backoff = (backoff if alone else _BACKOFF).failed()
             await asyncio.sleep(backoff.pause)

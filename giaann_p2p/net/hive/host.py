@@ -238,6 +238,8 @@ class Host:
                 return await self._begin()
             except (GiaannError, OSError) as error:
                 _LOG.warning("%s; trying again", error)
+            except Exception:  # noqa: BLE001  (else this peer would stay unreachable for good)
+                _LOG.exception("p2pd could not be restarted; trying again")
             backoff = backoff.failed()
 
     async def _wait_for_ports(self) -> None:
@@ -268,6 +270,9 @@ async def _done(work: Awaitable[None], life: Life) -> bool:
             "the setup after a restart of p2pd failed, restarting it again: %s",
             str(error) or repr(error),
         )
-        life.daemon.kill()
-        return False
-    return True
+    except Exception:  # noqa: BLE001  (else no p2pd would be started any more)
+        _LOG.exception("the setup after a restart of p2pd failed, restarting it again")
+    else:
+        return True
+    life.daemon.kill()
+    return False

@@ -174,6 +174,9 @@ class Life:
             except OSError:
                 self.kill(f"p2pd did not answer for {self._config.answer_within:g} s")
                 return
+            except Exception as error:  # noqa: BLE001  (p2pd would not be checked any more)
+                self.kill(f"p2pd's answer cannot be read: {error!r}")
+                return
             self.addresses = found or self.addresses  # none: between two networks
             if self._unary is not None:
                 self._unary.forget_done()

@@ -13,7 +13,7 @@ from hivemind.p2p.p2p_daemon_bindings.utils import P2PHandlerError
 from hivemind.proto import dht_pb2
 
 from giaann_p2p.net.errors import Unreachable
-from giaann_p2p.net.hive.board import _WITHIN
+from giaann_p2p.net.hive.board import _WITHIN, HiveBoard
 from giaann_p2p.net.hive.peer_id import libp2p_id, libp2p_name
 from giaann_p2p.net.hive.shelf import node_key
 from giaann_p2p.node.options import Options
@@ -65,6 +65,25 @@ def test_nodes_that_know_the_first_one_alone_dial_each_other() -> None:
         second, third = place.hosts[1:]
         assert third.me in await second.control.peers()
         assert boards[1]._ways.of(third.me) == [third.addresses[0].partition("/p2p/")[0]]
+        await all_closed(*boards)
+
+    hosts(story)
+
+
+def test_joining_is_tried_again_whatever_went_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
+    join, failed = HiveBoard._join, set[int]()
+
+    async def failing(one: HiveBoard, alone: int) -> None:
+        if id(one) not in failed:
+            failed.add(id(one))
+            raise ValueError("no node")
+        await join(one, alone)
+
+    async def story(place: Place) -> None:
+        monkeypatch.setattr(HiveBoard, "_join", failing)
+        boards = [await board(place) for _ in range(2)]
+        await until(lambda: all(one.nodes == 1 for one in boards))
+        assert len(failed) == 2
         await all_closed(*boards)
 
     hosts(story)

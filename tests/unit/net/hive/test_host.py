@@ -17,6 +17,7 @@ from giaann_p2p.net.hive.control import Control
 from giaann_p2p.net.hive.daemon import DaemonError
 from giaann_p2p.net.hive.daemon_limits import WatchLimits
 from giaann_p2p.net.hive.host import Host
+from giaann_p2p.net.hive.life import Life
 from giaann_p2p.net.hive.peer_id import libp2p_name
 from giaann_p2p.swarm.wire.identity import Identity
 from tests.unit.net.hive.helpers import LOOPBACK, Place, hosts, runs, stop, until
@@ -107,7 +108,40 @@ def test_a_machine_that_moves_is_noticed(monkeypatch: pytest.MonkeyPatch) -> Non
     hosts(story)
 
 
-def test_a_life_that_cannot_be_set_up_is_ended_for_a_better_one() -> None:
+def test_an_answer_of_p2pd_that_cannot_be_read_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def addresses(_control: Control, _within: float = 5.0) -> tuple[str, ...]:
+        monkeypatch.undo()
+        raise ValueError("no address")
+
+    async def story(place: Place) -> None:
+        host = await place.host(check_every=0.01)
+        monkeypatch.setattr(Control, "addresses", addresses)
+        await until(lambda: host.deaths == 1 and host.is_up)
+        place.note(host)
+        assert place.deaths == ["p2pd's answer cannot be read: ValueError('no address')"]
+
+    hosts(story)
+
+
+def test_it_is_tried_again_whatever_keeps_p2pd_from_starting(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def start(*what: object) -> Life:
+        monkeypatch.undo()
+        raise ValueError("no life")
+
+    async def story(place: Place) -> None:
+        host = await place.host()
+        monkeypatch.setattr(Life, "start", start)
+        os.kill(place.note(host), signal.SIGKILL)
+        await until(lambda: host.deaths == 1 and host.is_up)
+        place.note(host)
+
+    hosts(story)
+
+
+@pytest.mark.parametrize("fault", [TimeoutError, ValueError])
+def test_a_life_that_cannot_be_set_up_is_ended_for_a_better_one(fault: type[Exception]) -> None:
     async def story(place: Place) -> None:
         host = await place.host()
         tries: list[int] = []
@@ -115,7 +149,7 @@ def test_a_life_that_cannot_be_set_up_is_ended_for_a_better_one() -> None:
         async def hook(life: object) -> None:
             tries.append(place.note(host))
             if len(tries) == 1:
-                raise TimeoutError
+                raise fault
 
         host.next_lives(hook)
         os.kill(place.note(host), signal.SIGKILL)
