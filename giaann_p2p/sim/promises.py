@@ -69,6 +69,11 @@ class Promises:
         """Record a broken promise."""
         self.faults.append(what)
 
+    def harmed(self, what: str) -> None:
+        """Record a broken promise of which one case is as bad as many."""
+        if what not in self.faults:
+            self.broken(what)
+
     def acked(self, peer: Holder, job: bytes, chunk: int, shards: Shards, count: int = 0) -> None:
         """Record that a peer acknowledged a chunk as durable.
 
@@ -220,16 +225,16 @@ class Promises:
 
     def accepted(self, client: Node, neurons: list[Neuron], rows: Answer, asked: float) -> None:
         """Check that the rows that a client accepts are true (see `told_rows`)."""
-        if not self._told.are_true(neurons, rows, asked):
-            self.broken("a client believes a row that is wrong")
+        for _ in self._told.untrue(neurons, rows, asked):
+            self.harmed("a client believes a row that is wrong")
 
     def complete(self, client: Node, neurons: list[Neuron], rows: Answer) -> None:
         """Check that rows that a client read in the end come from all committed chunks."""
         if self.may_lose_all_owners:
             return
         chunks = frozenset(chunk for _, chunk in self.committed)
-        if not self._are_of(neurons, rows, lambda _: chunks):
-            self.broken(f"{client.name} reads a row that lacks a committed chunk")
+        for shard in self._wrong(neurons, rows, lambda _: chunks):
+            self.broken(f"{client.name} reads rows of shard {shard} that lack a committed chunk")
 
     def joined(self, parts: list[Neuron], row: Row | None, asked: float) -> None:
         """Check a row that a client has joined from those of some parts, part 0 first."""
@@ -262,25 +267,24 @@ class Promises:
         if self._lessons.layout.columns and within == EVERYTHING:
             for shard, some in self._by_shard(neurons).items():
                 self._joined.served(some, numbers(peer.chunks(shard)), now)
-        if not self._are_of(neurons, rows, lambda shard: numbers(peer.chunks(shard)), within):
-            self.broken(f"{peer.name} serves rows that are wrong")
+        for shard in self._wrong(neurons, rows, lambda n: numbers(peer.chunks(n)), within):
+            self.broken(f"{peer.name} serves rows of shard {shard} that are wrong")
 
-    def _are_of(
+    def _wrong(
         self,
         neurons: list[Neuron],
         rows: Answer,
         chunks_of: Callable[[int], frozenset[int]],
         within: RowSlice = EVERYTHING,
-    ) -> bool:
-        """Return whether rows, or these slices of them, are those of exactly these chunks."""
+    ) -> Iterator[int]:
+        """Yield the shards of which some rows, or slices, are not those of exactly these chunks."""
         told = dict(zip(neurons, rows, strict=True))
         for shard, some in self._by_shard(neurons).items():
             whole = self._lessons.rows(shard, chunks_of(shard)).read(Question(some))
-            for neuron, row in zip(some, whole, strict=True):
-                right = row if row is None or within == EVERYTHING else sliced(row, within)
-                if content_of(told[neuron]) != content_of(right):
-                    return False
-        return True
+            right = [row if row is None else sliced(row, within) for row in whole]
+            pairs = zip(some, right, strict=True)
+            if any(content_of(told[neuron]) != content_of(row) for neuron, row in pairs):
+                yield shard
 
     def _by_shard(self, neurons: Iterable[Neuron]) -> dict[int, list[Neuron]]:
         by_shard: dict[int, list[Neuron]] = {}

@@ -33,12 +33,13 @@ class ToldRows:
             content = content_of(row), within
             self._told.setdefault(neuron, {})[content] = _Told(row, within, now)
 
-    def are_true(self, neurons: Iterable[Neuron], rows: Answer, asked: float) -> bool:
-        """Return whether all rows are true that a client accepts, which asked at that time."""
-        return all(
-            _is_true(row, [told for told in self._of(neuron) if told.when >= asked])
+    def untrue(self, neurons: Iterable[Neuron], rows: Answer, asked: float) -> list[Neuron]:
+        """Return which rows are not true that a client accepts, which asked at that time."""
+        return [
+            neuron
             for neuron, row in zip(neurons, rows, strict=True)
-        )
+            if not _is_true(row, [told for told in self._of(neuron) if told.when >= asked])
+        ]
 
     def _of(self, neuron: Neuron) -> Iterable[_Told]:
         return self._told.get(neuron, {}).values()
@@ -74,6 +75,8 @@ def _only(row: Row | None, within: RowSlice) -> Row | None:
 
 def sliced(row: Row, within: RowSlice) -> Row:
     """Return a slice of a row, with the row's count."""
+    if within == EVERYTHING:
+        return row
     here = within.has(row.target_concept, row.target_feature)[row.target]
     return replace(
         row,

@@ -47,8 +47,7 @@ class Watch(Promises):
 
     def harmed(self, what: str) -> None:
         """Count an event that must never happen; the first one of a kind fails the history."""
-        if not self.counts[what]:
-            self.broken(what)
+        super().harmed(what)
         self.counts[what] += 1
 
     def accepted(self, client: Node, neurons: list[Neuron], rows: Answer, asked: float) -> None:

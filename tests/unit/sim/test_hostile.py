@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from msgspec.structs import replace
 
 from giaann_p2p.errors import PeerError
 from giaann_p2p.model.rows import DeltaRows, Neuron, Question, Row
@@ -22,7 +21,6 @@ from giaann_p2p.swarm.wire.messages import encode
 from giaann_p2p.swarm.wire.training_messages import Learn, LearnAck
 
 JOB = b"one job of many."
-WRONG = "a client believes a row that is wrong"
 
 
 @pytest.fixture
@@ -39,42 +37,6 @@ def told(swarm: Swarm, chunks: list[int]) -> tuple[list[Neuron], list[Row | None
     deltas = [swarm.lessons.content(shard, chunks) for shard in range(swarm.rules.shards)]
     rows = [DeltaRows(delta).read(Question(neurons)) for delta in deltas]
     return neurons, [next((row for row in some if row), None) for some in zip(*rows, strict=True)]
-
-
-def tell(swarm: Swarm, chunks: list[int]) -> None:
-    """Let an honest peer tell rows."""
-    watch, (neurons, rows) = watch_of(swarm), told(swarm, chunks)
-    by_neuron = dict(zip(neurons, rows, strict=True))
-    watch._remember(neurons, [by_neuron[neuron] for neuron in neurons])
-
-
-def believe(swarm: Swarm, rows: list[Row | None], asked: float) -> int:
-    """Let a client believe rows that it asked for at a time; return how many are wrong so far."""
-    watch, (neurons, _) = watch_of(swarm), told(swarm, [0])
-    watch.accepted(swarm.clients[0], neurons, rows, asked)
-    return watch.counts[WRONG]
-
-
-def test_rows_that_honest_peers_told_are_true(swarm: Swarm) -> None:
-    tell(swarm, [0])
-    tell(swarm, [0, 1, 2])
-    for chunks in ([0], [0, 1], [0, 1, 2]):  # what lies between two of theirs, too
-        assert believe(swarm, told(swarm, chunks)[1], 0.0) == 0
-
-
-def test_rows_that_nobody_honest_told_are_wrong(swarm: Swarm) -> None:
-    tell(swarm, [0])
-    rows = told(swarm, [0])[1]
-    one = rows[0]
-    assert one is not None
-    assert believe(swarm, [None, *rows[1:]], 0.0) == 1
-    assert believe(swarm, [replace(one, count=one.count + 1), *rows[1:]], 0.0) == 2
-    assert watch_of(swarm).faults == [WRONG]  # said once
-
-
-def test_what_was_told_before_it_was_asked_for_does_not_count(swarm: Swarm) -> None:
-    tell(swarm, [0])
-    assert believe(swarm, told(swarm, [0])[1], 1.0) == 3
 
 
 def test_a_swarm_without_hostile_peers_is_not_watched() -> None:
