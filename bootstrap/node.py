@@ -10,7 +10,7 @@ from giaann_p2p.node.members.member import Member
 from giaann_p2p.node.members.membership import TokenIssuer
 from giaann_p2p.node.members.resharder import Resharder
 from giaann_p2p.swarm.wire.identity import Peer
-from giaann_p2p.swarm.wire.messages import Refusal, decode, encode
+from giaann_p2p.swarm.wire.messages import Refusal, decode_question, encode
 
 _NO_COLUMNS = Refusal("this is a bootstrap peer: it has the manifest, and no columns")
 
@@ -39,7 +39,7 @@ class BootstrapNode:
 
     async def _answer(self, peer: Peer, body: bytes) -> bytes:
         try:
-            question = decode(body)
+            question = decode_question(body)
         except MessageError as error:
             return encode(Refusal(str(error)[:200]))
         self.gate.check(peer, question)

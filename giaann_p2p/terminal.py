@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from functools import cache
 from io import TextIOWrapper
 from types import FrameType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO, cast
 
 import msgspec
 
@@ -52,7 +52,7 @@ def open_streams() -> None:
     """
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
-            setattr(sys, name, open(os.devnull, mode))  # noqa: PTH123, SIM115  (until the exit)
+            setattr(sys, name, _nowhere(mode))
     for stream, errors in ((sys.stdin, "surrogateescape"), (sys.stdout, "replace")):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors=errors)
@@ -64,7 +64,7 @@ def write_utf_8() -> None:
     Otherwise letters would be lost that the encoding lacks.
     """
     if isinstance(sys.stdout, TextIOWrapper):
-        sys.stdout.reconfigure(encoding="utf-8")
+        sys.stdout.reconfigure(encoding="utf-8", errors="replace")
 
 
 def say(text: str, end: str = "\n", flush: bool = True) -> None:
@@ -83,8 +83,18 @@ def flush() -> None:
 
 def typed(prompt: str) -> str:
     """Return a line of input, with each byte that is not UTF-8 replaced; EOFError at its end."""
-    with _output():  # the prompt is written there
-        return readable(input(prompt))
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        say(prompt, end="")
+        prompt = ""
+    try:
+        return readable(input(prompt))  # on a terminal, so that editing the line spares the prompt
+    except OSError as error:
+        raise GiaannError(f"standard input cannot be read: {error.strerror}") from None
+
+
+def _nowhere(mode: str) -> TextIO:
+    """Return a stream that takes any text and has none."""
+    return cast(TextIO, open(os.devnull, mode, encoding="utf-8", errors="replace"))  # noqa: PTH123
 
 
 @contextmanager
@@ -94,7 +104,7 @@ def _output() -> Iterator[None]:
     except BrokenPipeError:  # the reader has closed the pipe
         raise
     except OSError as error:
-        sys.stdout = open(os.devnull, "w")  # noqa: PTH123, SIM115  (else exit flushes the old one)
+        sys.stdout = _nowhere("w")  # else the exit flushes the old one
         raise GiaannError(f"standard output cannot be written: {error.strerror}") from None
 
 

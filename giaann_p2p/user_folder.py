@@ -16,13 +16,14 @@ _USUAL = {
 def user_folder(variable: Literal["XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME"]) -> Path:
     """Return this program's folder in the one that a variable names, or that is usual without it.
 
-    A relative path in the variable is ignored. UsageError if the user has no home folder either, as
-    in some containers.
+    UsageError if the variable has a relative path, or if the user has no home folder either, as in
+    some containers.
     """
-    base = Path(os.environ.get(variable, ""))
-    if not base.is_absolute():
-        try:
-            base = Path.home() / _USUAL[variable]
-        except RuntimeError:
-            raise UsageError(f"this user has no home folder: set HOME or {variable}") from None
-    return base / "giaann"
+    if named := os.environ.get(variable):
+        if not named.startswith("/"):
+            raise UsageError(f"{variable} must be an absolute path; it is {named}")
+        return Path(named) / "giaann"
+    try:
+        return Path.home() / _USUAL[variable] / "giaann"
+    except RuntimeError:
+        raise UsageError(f"this user has no home folder: set HOME or {variable}") from None

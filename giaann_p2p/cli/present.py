@@ -141,7 +141,8 @@ def explained_lines(answer: "Generation") -> list[str]:
 def nothing_line(answer: "Generation", timing: str, stop: "Sequence[str] | None" = None) -> str:
     """Return a line that says that there is no answer, with the prompt's unknown words."""
     unknown = f"; never learned: {', '.join(answer.unknown)}" if answer.unknown else ""
-    why = ": a stop text ended it at once" if stop else f" (timing {timing})"
+    is_stopped = stop and answer.stopped == "end" and not answer.tokens
+    why = ": a stop text ended it at once" if is_stopped else f" (timing {timing})"
     return f"the answer is empty{why}{unknown}"
 
 

@@ -17,6 +17,7 @@ from pathlib import Path
 
 import msgspec
 
+from giaann_p2p.errors import UsageError
 from giaann_p2p.user_folder import user_folder
 
 _LOG = logging.getLogger("giaann.gateway")
@@ -139,5 +140,11 @@ def _warn(file: Path, error: OSError) -> None:
 
 
 def _folder() -> Path:
-    """Return the folder of these files, which is the same for all of this user's processes."""
-    return user_folder("XDG_STATE_HOME") / "gateways"
+    """Return the folder of these files, which is the same for all of this user's processes.
+
+    For a user without a home, it is one that cannot be, so that no gateway is found there.
+    """
+    try:
+        return user_folder("XDG_STATE_HOME") / "gateways"
+    except UsageError:
+        return Path(os.devnull, "gateways")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-from giaann_p2p.errors import UsageError
+from giaann_p2p.errors import StoreError, UsageError
 from giaann_p2p.local.control import (
     Add,
     Answer,
@@ -64,7 +64,9 @@ class Remote:
 
     def restart(self, name: str) -> None:
         """Restart a peer with the same data and ports; if it runs, it is ended first."""
-        record = self.folder.record()
+        record = None
+        with suppress(StoreError):  # the supervisor knows it without the file
+            record = self.folder.record()
         grace = 0.0 if record is None else record.spec.grace
         self._ask(Restart(name), ANSWERS_WITHIN + grace)
 

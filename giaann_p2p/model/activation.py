@@ -288,25 +288,39 @@ class Batch:
         return self._end - room
 
     def _sweep(self) -> None:
-        """Clear the lanes that were given back; if that fails, the next sweep tries again."""
+        """Clear the lanes that were given back."""
         if not self._left:
             return
         left = []
         while self._left:
             left.append(self._left.popleft())
+        self._clear(left)
+        if not self._used:
+            self._free.clear()
+            self._end = 1
+
+    def _clear(self, left: list[tuple[int, int, list[Wiring]]]) -> None:
+        """Clear lanes; if that fails for several together, each half is cleared separately.
+
+        A lane that cannot be cleared even alone waits for the next sweep.
+        """
         fired = [(wirings, start) for start, _, wirings in left if wirings]
         try:
             if fired:
                 self._lanes.clear([wirings for wirings, _ in fired], [start for _, start in fired])
-        except BaseException:
-            self._left.extend(left)
-            raise
+        except BaseException as error:
+            if len(left) == 1 or not isinstance(error, Exception):
+                self._left.extend(left)
+                raise
+            half = len(left) // 2
+            try:
+                self._clear(left[:half])
+            finally:
+                self._clear(left[half:])
+            return
         for start, room, _ in left:
             self._free.setdefault(room, []).append(start)
             self._used -= room
-        if not self._used:
-            self._free.clear()
-            self._end = 1
 
 
 def _next(state: Activation) -> Firing:

@@ -14,7 +14,7 @@ MOST_PROMPT = 1 << 14
 MOST_BEAM = 64
 """Maximum width times depth of a stranger's beam search: the number of rows read for a token."""
 _MOST_STOPS, _LONGEST_STOP = 16, 256
-_STOPS = f"a tuple of at most {_MOST_STOPS} texts of 1 to {_LONGEST_STOP} characters"
+_STOPS = f"a list of at most {_MOST_STOPS} texts of 1 to {_LONGEST_STOP} characters"
 _MOST_SEED = (1 << 63) - 1
 MOST_RIVALS = 20
 MOST_ANSWERS = 100

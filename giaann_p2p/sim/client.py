@@ -128,17 +128,20 @@ class Client(Visitor):
 
     def read_back(self) -> None:
         """Read some rows of each chunk, after all faults have ended; then `has_read_back`."""
-        self._last = self._read(self.chunks)
+        if self.chunks:
+            self._read(self.chunks, is_last=True)
+        else:
+            self.has_read_back = True
 
-    def _read(self, chunks: list[int]) -> int:
-        """Ask for some rows of each chunk; return the question's number."""
+    def _read(self, chunks: list[int], is_last: bool = False) -> None:
+        """Ask for some rows of each chunk."""
         some = list(dict.fromkeys(neuron for chunk in chunks for neuron in self._some_of(chunk)))
         columns = self.world.columns
         asked, held = columns.asked(some), columns.known(self._known)
         number, acts = self._reader.read(Question(asked), self.now, held)
         self._reads[number] = some, self.clock.now
+        self._last = number if is_last else self._last
         self._do(acts)
-        return number
 
     def _some_of(self, chunk: int) -> list[Neuron]:
         known = self.world.lessons.neurons(chunk)

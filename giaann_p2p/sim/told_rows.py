@@ -47,6 +47,9 @@ class ToldRows:
 
 def _is_true(row: Row | None, told: list[_Told]) -> bool:
     halvings = max((one.within.halvings for one in told), default=0)
+    counts = [one.row.count for one in told if one.row is not None]
+    if row is not None and not min(counts, default=0) <= row.count <= max(counts, default=-1):
+        return False
     slices = [RowSlice(halvings, number) for number in range(1 << halvings)]
     return all(_is_true_within(one, row, told) for one in slices)
 
@@ -66,7 +69,7 @@ def _contains(whole: RowSlice, within: RowSlice) -> bool:
 
 
 def _only(row: Row | None, within: RowSlice) -> Row | None:
-    """Return a slice of a row without the row's count, which each slice has; None if empty."""
+    """Return a slice of a row, without the row's count, which each slice has; None if empty."""
     if row is None or within == EVERYTHING:
         return row
     found = sliced(row, within)

@@ -127,13 +127,13 @@ class _Version(msgspec.Struct):
 def locked(directory: Path) -> Iterator[None]:
     """Hold a directory's write lock, creating the directory if needed.
 
-    The names of created directories are durable before the block begins. StoreError if the
+    The name of a directory without a store is durable before the block begins. StoreError if the
     directory is locked already. A directory that is empty afterwards is removed, so that a
     mistyped command leaves no trace.
     """
     try:
-        created = [one for one in (directory, *directory.parents) if not one.exists()]
         directory.mkdir(parents=True, exist_ok=True)
+        is_new = not (directory / NAME).exists()
     except (FileExistsError, NotADirectoryError):
         raise StoreError(f"{directory} is not a directory") from None
     except OSError as error:
@@ -150,14 +150,23 @@ def locked(directory: Path) -> Iterator[None]:
                 f"{directory} is being written to, by another process or by this one"
             ) from None
         try:
-            for one in reversed(created):
-                _sync(one.parent)
+            if is_new:
+                _sync_parents(directory)
             yield
         finally:
             with contextlib.suppress(OSError):  # a directory that is not empty stays
                 directory.rmdir()
     finally:
         os.close(handle)
+
+
+def _sync_parents(directory: Path) -> None:
+    """Sync the directories above one, whoever has created them, as far as they are on its disk."""
+    disk = directory.stat().st_dev
+    for parent in directory.parents:
+        if parent.stat().st_dev != disk:
+            break
+        _sync(parent)
 
 
 def _sync(directory: Path) -> None:

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 import torch
@@ -201,6 +202,26 @@ def test_an_error_ends_only_the_mind_that_it_concerns(monkeypatch: pytest.Monkey
     found = run(abreast([best(mind) for mind in others]), ROWS)
     assert found == [run(best(mind), ROWS) for mind in others]
     assert repr(batch).startswith("<Batch: ")
+
+
+def test_lanes_that_cannot_be_cleared_together_are_cleared_apart(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    batch = Batch(SMALL)
+    first = states(batch, 5)
+    before = step(batch, first, WORDS[0])
+    used, clear = batch.nbytes, batch._lanes.clear
+    for state in first:
+        state.leave()
+
+    def clears_two(wirings: list[Any], starts: list[int]) -> None:
+        if len(starts) > 2:
+            raise torch.OutOfMemoryError
+        clear(wirings, starts)
+
+    monkeypatch.setattr(batch._lanes, "clear", clears_two)
+    assert step(batch, states(batch, 5), WORDS[0]) == before
+    assert batch.nbytes == used
 
 
 def test_lanes_that_cannot_be_cleared_are_cleared_later(monkeypatch: pytest.MonkeyPatch) -> None:

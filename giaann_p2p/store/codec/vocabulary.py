@@ -19,11 +19,15 @@ from functools import cached_property, lru_cache
 from importlib import resources
 
 import numpy as np
+import xxhash
 
+from giaann_p2p.errors import PipelineError
 from giaann_p2p.model.sequence import Ids, Ints
 
 SIZE = 199_998
 """The number of words in the vocabulary."""
+_CHECKSUM = "f56dc5d4f39281c2199cdd400a2ad60b"
+"""xxh3_128 of the file."""
 _ID_BYTES = 8
 _OFTEN = 1 << 14
 """The number of decoded texts to keep, so that deltas share them; they take some 1 MB."""
@@ -59,9 +63,15 @@ class Vocabulary:
 
 
 def _mapped() -> mmap.mmap:
+    """Map the file; PipelineError if it is damaged: all parcels depend on it, and no checksum of
+    theirs covers it.
+    """
     path = resources.files("giaann_p2p.store.codec") / "data" / "vocabulary.bin"
     with resources.as_file(path) as name, name.open("rb") as file:
-        return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        found = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    if xxhash.xxh3_128_hexdigest(found) != _CHECKSUM:
+        raise PipelineError(f"{path} is damaged: install giaann-p2p again")
+    return found
 
 
 VOCABULARY = Vocabulary(_mapped())

@@ -50,7 +50,7 @@ def test_a_user_without_a_home_is_told_what_to_set(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("XDG_STATE_HOME", raising=False)
-    monkeypatch.setenv("XDG_CONFIG_HOME", "relative/and/ignored")
+    monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
     monkeypatch.setattr(Path, "home", no_home)
     with pytest.raises(UsageError, match="no home folder: set HOME or XDG_STATE_HOME"):
         usual_folder()

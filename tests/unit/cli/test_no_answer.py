@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 import typer
 
-from giaann_p2p.cli import prompt, solo, visiting
+from giaann_p2p.cli import present, prompt, solo, visiting
 from giaann_p2p.gateway.asking import Away
 from giaann_p2p.model.said import Generation
 
@@ -29,6 +29,17 @@ def ends_with(code: int) -> Iterator[None]:
     except typer.Exit as end:
         found = end.exit_code
     assert found == code
+
+
+@pytest.mark.parametrize(
+    ("answer", "why"),
+    [
+        (Generation("Bees", [], stopped="end"), "a stop text ended it at once"),
+        (Generation("Bees", [], stopped="limit"), "(timing auto)"),  # of a stripped space
+    ],
+)
+def test_a_stop_text_is_blamed_only_if_it_ended_the_answer(answer: Generation, why: str) -> None:
+    assert why in present.nothing_line(answer, "auto", ["honey"])
 
 
 @CASES

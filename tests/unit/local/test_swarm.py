@@ -336,6 +336,9 @@ def test_a_restart_may_take_longer_than_the_grace_period(
     folder.keep(Record(spec=Spec(grace=300.0)))
     Remote(folder.path).restart("storage-1")
     assert timeouts == [420.0]
+    (folder.path / "swarm.json").write_text("{")  # the supervisor knows all without it
+    Remote(folder.path).restart("storage-1")
+    assert timeouts == [420.0, 120.0]
 
 
 def test_what_both_leave_behind_is_removed(new_swarm: NewSwarm) -> None:

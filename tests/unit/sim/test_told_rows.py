@@ -57,5 +57,7 @@ def test_slices_may_come_from_different_moments() -> None:
     told.add(NEURONS, parts(HALVES[1], 0, 46), HALVES[1], 6.0)
     joined = map(whole, zip(parts(HALVES[0], 0), parts(HALVES[1], 0, 46), strict=True))
     assert untrue(told, list(joined)) == []
+    counted_more = [replace(row, count=99) for row in rows(0, 46)]
+    assert untrue(told, [*counted_more]) == NEURONS
     wrong = map(whole, zip(parts(HALVES[0], 0, 46), parts(HALVES[1], 0, 46), strict=True))
     assert untrue(told, list(wrong)) != []

@@ -1,11 +1,14 @@
 """The words that every peer knows: they never change, and are the tokeniser's."""
 
 import hashlib
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from giaann_p2p.errors import PipelineError
 from giaann_p2p.model.ids import word_id
+from giaann_p2p.store.codec import vocabulary as module
 from giaann_p2p.store.codec.vocabulary import SIZE, VOCABULARY
 from tests.vocabulary import FILE, vocabulary
 
@@ -19,6 +22,16 @@ def test_the_file_never_changes() -> None:
 @pytest.mark.slow
 def test_it_has_the_names_of_all_tokens() -> None:
     assert FILE.read_bytes() == vocabulary()
+
+
+def test_a_damaged_file_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    data = bytearray(FILE.read_bytes())
+    data[SIZE] ^= 1
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / FILE.name).write_bytes(data)
+    monkeypatch.setattr(module.resources, "files", lambda package: tmp_path)
+    with pytest.raises(PipelineError, match=r"vocabulary.bin is damaged: install"):
+        module._mapped()
 
 
 def test_each_text_has_its_id() -> None:
