@@ -35,7 +35,7 @@ def test_whoever_asks_gets_the_manifest(tmp_path: Path) -> None:
         (encode(AskDigests(b"\0")), "it has the manifest, and no columns"),
         (encode(Read(b"", b"")), "no columns"),
         (encode(Push(bytes(16), 1, b"", b"")), "no columns"),
-        (encode(ManifestIs(b"")), "no columns"),
+        (encode(ManifestIs(b"")), "cannot be read"),  # an answer
         (bytes([VERSION]) + b"rubbish", "cannot be read"),
         (b"\x63", "a message has version 99"),
         (b"", "a message has version none"),
