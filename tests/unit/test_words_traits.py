@@ -1,4 +1,4 @@
-"""What is known of the profile of words without its parser."""
+"""The traits of the profile `words`, which need no parser."""
 
 import pytest
 

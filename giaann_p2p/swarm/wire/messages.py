@@ -413,7 +413,7 @@ AnyQuestion = (
     | AskRecords
     | AskPulses
 )
-"""What a peer may be asked. A peer may also be asked to adopt a newer document of the founder."""
+"""All questions, and the newer documents of the founder that a peer is asked to adopt."""
 AnyMessage = (
     AnyQuestion
     | Carried

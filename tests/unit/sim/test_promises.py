@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from giaann_p2p.model.delta import EMPTY
-from giaann_p2p.model.rows import DeltaRows, Neuron
+from giaann_p2p.model.rows import DeltaRows, Neuron, Question
 from giaann_p2p.sim.client import Client
 from giaann_p2p.sim.storage import Storage
 from giaann_p2p.sim.swarm import Swarm
@@ -167,6 +167,27 @@ def test_rows_that_are_served_wrongly(swarm: Swarm) -> None:
         swarm.promises.served(peer, asked, DeltaRows(other))
         assert swarm.promises.faults == [wrong] * count
     assert swarm.problems() == swarm.promises.faults  # no time makes it good again
+
+
+def test_rows_of_the_end_have_all_committed_chunks(swarm: Swarm) -> None:
+    promises, lessons = swarm.promises, swarm.lessons
+    storage, asked = swarm.storages[0], lessons.neurons(0)[:1]
+    shard = lessons.layout.shard_of(*asked[0])
+    promises.committed |= {(JOB, 0), (JOB, 46)}
+
+    def read(*chunks: int) -> list[str]:
+        rows = DeltaRows(lessons.content(shard, chunks)).read(Question(asked))
+        promises.complete(storage, asked, rows)
+        return promises.faults
+
+    assert lessons.rows(shard, frozenset({0})).read(Question(asked)) != [None]
+    assert read(0, 46) == []
+    promises.complete(storage, asked, [None])
+    wrong = f"peer0 reads rows of shard {shard} that lack a committed chunk"
+    assert promises.faults == [wrong]
+    promises.may_lose_all_owners = True
+    promises.complete(storage, asked, [None])
+    assert promises.faults == [wrong]
 
 
 def test_rows_are_checked_when_a_peer_serves_them(swarm: Swarm) -> None:

@@ -1,4 +1,4 @@
-"""What a client may believe: rows that lie between two that honest peers returned."""
+"""Which rows count as true: those that lie between two that honest peers returned."""
 
 import pytest
 from msgspec.structs import replace
@@ -61,3 +61,19 @@ def test_slices_may_come_from_different_moments() -> None:
     assert untrue(told, [*counted_more]) == NEURONS
     wrong = map(whole, zip(parts(HALVES[0], 0, 46), parts(HALVES[1], 0, 46), strict=True))
     assert untrue(told, list(wrong)) != []
+
+
+def test_a_slice_says_nothing_of_other_slices() -> None:
+    told = ToldRows()
+    for half in HALVES:
+        told.add(NEURONS, parts(half, 0, 46), half, 5.0)
+    both = zip(NEURONS, rows(0), rows(0, 46), strict=True)
+    grown = {neuron for neuron, before, after in both if _has_more(before, after)}
+    assert grown  # rows of which chunk 46 adds to the second half
+    older = map(whole, zip(parts(HALVES[0], 0, 46), parts(HALVES[1], 0), strict=True))
+    assert grown <= {*untrue(told, list(older))}
+
+
+def _has_more(before: Row, after: Row) -> bool:
+    strengths = [int(sliced(row, HALVES[1]).strength.sum()) for row in (before, after)]
+    return strengths[1] > strengths[0]

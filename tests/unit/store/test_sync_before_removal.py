@@ -1,4 +1,4 @@
-"""What replaces old files must be durable before they are removed."""
+"""Files are removed only once those that replace them are durable."""
 
 import errno
 import os

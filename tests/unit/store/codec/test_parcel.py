@@ -139,7 +139,7 @@ BEFORE = bytes.fromhex(
     "03000003200d006265656c696b65656c6b626565220400010102012204000003000005040102040002000000"
     "0000050000000000050000"
 )
-"""What the release before format 2 made of `MIXED`."""
+"""`MIXED` as a parcel of format 1."""
 
 
 def test_a_parcel_of_the_format_before_is_read() -> None:

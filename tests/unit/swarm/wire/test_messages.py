@@ -157,7 +157,7 @@ def test_the_longest_answer_passes() -> None:
 
 
 def test_what_is_asked_is_a_question() -> None:
-    """Whoever answers a question has a right to it, or refuses it."""
+    """Each type of question has a rule that says who may ask it."""
     assert {*get_args(AnyQuestion)} == {*MAY_ASK, AskManifest}
     for message in MESSAGES:
         if isinstance(message, AnyQuestion):
